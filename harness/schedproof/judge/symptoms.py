@@ -179,8 +179,8 @@ def _unanswered(history: History, begin: float, end: float) -> Iterator[Symptom]
     for call in history.of(ExtenderCall):
         if call.by != "scheduler" or call.fault or not begin <= call.begun <= end:
             continue
-        said = call.answer or call.error or "nothing"
-        wrong = said if call.status != HTTPStatus.OK else call.unreadable or call.error
+        answer = call.answer or call.error or "nothing"
+        wrong = answer if call.status != HTTPStatus.OK else call.unreadable or call.error
         if wrong:
             status = str(call.status or "not at all")
             yield Symptom(

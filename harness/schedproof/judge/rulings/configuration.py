@@ -48,7 +48,7 @@ def as_configured(history: History, pod: Mapping[str, Any]) -> Mapping[str, Any]
         _require(changed["spec"], terms)
     for container in (*changed["spec"].get("containers", ()), *changed["spec"].get("initContainers", ())):
         requests = (container.get("resources") or {}).get("requests") or {}
-        for resource in [one for one in requests if "/" in one]:
+        for resource in [name for name in requests if "/" in name]:
             if resource in names or resource.partition("/")[0] in groups:
                 del requests[resource]
     return changed
@@ -58,15 +58,17 @@ def _require(spec: dict[str, Any], added: Sequence[Mapping[str, Any]]) -> None:
     """AND required terms with the present terms; in each list the terms are ORed."""
     affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
     own = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    terms = list(added) if own is None else [_both(one, other) for one in own["nodeSelectorTerms"] for other in added]
+    terms = (
+        list(added) if own is None else [_both(present, more) for present in own["nodeSelectorTerms"] for more in added]
+    )
     affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
 
 
-def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _both(present: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
     kinds = ("matchExpressions", "matchFields")
-    if not all(any(term.get(kind) for kind in kinds) for term in (one, other)):
+    if not all(any(term.get(kind) for kind in kinds) for term in (present, added)):
         return {}  # an empty term selects no node
-    return {kind: [*(one.get(kind) or ()), *(other.get(kind) or ())] for kind in kinds}
+    return {kind: [*(present.get(kind) or ()), *(added.get(kind) or ())] for kind in kinds}
 
 
 def disabled_filters(history: History, pod: Mapping[str, Any]) -> str:
@@ -74,8 +76,8 @@ def disabled_filters(history: History, pod: Mapping[str, Any]) -> str:
     profile = _profile(history, pod["spec"].get("schedulerName", ""))
     disabled: set[str] = set()
     for point in ("multiPoint", "filter"):
-        named = {str(one.get("name")) for one in _listed(profile, point, "disabled")}
-        enabled = {str(one.get("name")) for one in _listed(profile, point, "enabled")}
+        named = {str(plugin.get("name")) for plugin in _listed(profile, point, "disabled")}
+        enabled = {str(plugin.get("name")) for plugin in _listed(profile, point, "enabled")}
         disabled |= (set(_FILTERS) if "*" in named else named & _FILTERS) - enabled
     return f"; its configuration disables {', '.join(sorted(disabled))}" if disabled else ""
 
@@ -89,8 +91,8 @@ def not_all_scored(history: History) -> str:
     for profile in profiles:
         percentage = profile.get("percentageOfNodesToScore", document.get("percentageOfNodesToScore")) or 0
         if percentage < 100:
-            said = f"percentageOfNodesToScore is {percentage or 'not set'}"
-            return f"its configuration lets it stop before it has looked at all of {count} nodes: {said}, not 100"
+            setting = f"percentageOfNodesToScore is {percentage or 'not set'}"
+            return f"its configuration lets it stop before it has looked at all of {count} nodes: {setting}, not 100"
     return ""
 
 

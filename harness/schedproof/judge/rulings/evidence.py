@@ -77,7 +77,7 @@ def decision_table(
 
 
 def _shown_room(room: Mapping[str, Room] | None) -> dict[str, Any]:
-    return {} if room is None else {"room": {name: dataclasses.asdict(one) for name, one in room.items()}}
+    return {} if room is None else {"room": {name: dataclasses.asdict(node_room) for name, node_room in room.items()}}
 
 
 def ruled_table(ruling: Ruling, *, expected: str = "") -> dict[str, Any]:

@@ -74,8 +74,8 @@ def calls(history: History, name: str, case: str | None = None, by: str = "sched
 
 
 def described(call: ExtenderCall) -> str:
-    said = call.error or call.answer[:200] or "nothing"
-    return f"{call.request} responded with {call.status or 'nothing'} ({said})"
+    answer = call.error or call.answer[:200] or "nothing"
+    return f"{call.request} responded with {call.status or 'nothing'} ({answer})"
 
 
 def unanswered(call: ExtenderCall) -> bool:

@@ -106,7 +106,7 @@ def _telling(history: History, pods: Sequence[TestPod]) -> list[TestPod]:
 
 
 def _troubled(history: History, pod: TestPod) -> bool:
-    return _bound_at(history, pod) is None or any(not one.succeeded for one in _attempts(history, pod))
+    return _bound_at(history, pod) is None or any(not attempt.succeeded for attempt in _attempts(history, pod))
 
 
 def _attempts(history: History, pod: TestPod) -> Sequence[Attempt]:
@@ -126,7 +126,7 @@ def _home(history: History, pod: TestPod) -> str:
 
 
 def _bound_at(history: History, pod: TestPod) -> float | None:
-    placed = next((one.completed for one in _attempts(history, pod) if one.succeeded), None)
+    placed = next((attempt.completed for attempt in _attempts(history, pod) if attempt.succeeded), None)
     binding = history.bindings.get(pod.uid)
     return placed if placed is not None or binding is None else binding.at
 
@@ -148,14 +148,14 @@ def _pod(history: History, pod: TestPod, end: float) -> Iterator[_Event]:
         (Accepted, "its Bindings are no longer refused"),
     )  # fmt: skip
     for kind, text in changes:
-        yield from (_event(one.at, "done", text) for one in history.of(kind, pod.case) if one.uid == pod.uid)
+        yield from (_event(record.at, "done", text) for record in history.of(kind, pod.case) if record.uid == pod.uid)
 
 
 def _node(history: History, pod: TestPod) -> str:
     binding = history.bindings.get(pod.uid)
     if binding is not None:
         return binding.node
-    return next((one.node for one in _attempts(history, pod) if one.succeeded), "")
+    return next((attempt.node for attempt in _attempts(history, pod) if attempt.succeeded), "")
 
 
 def _fate(history: History, pod: TestPod, end: float) -> str:
@@ -233,14 +233,16 @@ def _harness(history: History, case: str, end: float) -> Mapping[str, list[_Even
         f"the line to {line} is broken": list(_faults(history, case, line, end))
         for line in sorted({fault.line for fault in history.of(LineFault, case)})
     }
-    stops = [one.at for one in history.of(Halted, case)]
-    starts = [one.at for one in history.of(Resumed, case)]
+    stops = [halt.at for halt in history.of(Halted, case)]
+    starts = [record.at for record in history.of(Resumed, case)]
     found["the candidate is stopped"] = [
         _event(stop, "waits", "stopped by the harness", next((start for start in starts if start >= stop), end))
         for stop in stops
     ]
     found["processes end"] = [
-        _event(one.at, "refused", describe_process(one)) for one in history.of(ProcessEvent) if one.event in _ENDS
+        _event(event.at, "refused", describe_process(event))
+        for event in history.of(ProcessEvent)
+        if event.event in _ENDS
     ]
     found["nodes change"] = [_event(at, "done", text) for at, text in node_changes(history)]
     return found

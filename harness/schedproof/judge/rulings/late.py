@@ -42,8 +42,8 @@ class LateDecisions:
         self._outages = list(_outages(history))
         more = recovery(history.claims.network)
         self._prometheus = self._late("Prometheus", history.of(PrometheusQuery), more)
-        calls = [one for one in history.of(ExtenderCall) if one.by == "scheduler"]
-        asked = (one for one in calls if one.scores is not None or one.answered is not None)
+        calls = [call for call in history.of(ExtenderCall) if call.by == "scheduler"]
+        asked = (call for call in calls if call.scores is not None or call.answered is not None)
         self._extender = self._late("the extender", asked, 0.0)
         self._usual = _usual([self._took(pod) for pod in history.test_pods(role="probe") if self._is_bound(pod)])
         self._own: dict[str, dict[str, str]] = {}
@@ -54,8 +54,8 @@ class LateDecisions:
             return why
         if pod.case not in self._own:
             pods = [*self._history.test_pods(pod.case), *self._history.released(pod.case)]
-            latest = {one.uid: one for one in pods if self._is_bound(one)}.values()
-            own = {one.uid: why for one in latest if (why := self._by_itself(one))}
+            latest = {placed.uid: placed for placed in pods if self._is_bound(placed)}.values()
+            own = {placed.uid: why for placed in latest if (why := self._by_itself(placed))}
             self._own[pod.case] = own if len(own) <= max(1, len(latest) // _OWN_SHARE) else {}
         return self._own[pod.case].get(pod.uid, "")
 
@@ -87,15 +87,19 @@ class LateDecisions:
     def _late(self, whose: str, asked: Iterable[Tapped], more: float) -> list[tuple[float, float, str]]:
         """Spans in which the candidate may have decided without responses, and why; `more`: seconds after each."""
         alike: dict[str, list[Tapped]] = defaultdict(list)
-        for one in asked:
-            if not one.fault:
-                alike[one.request].append(one)
+        for exchange in asked:
+            if not exchange.fault:
+                alike[exchange.request].append(exchange)
         return [
-            (one.begun, one.at + (max(one.seconds, more) if more else 0.0), f"{whose} took {one.seconds:.1f} s")
+            (
+                exchange.begun,
+                exchange.at + (max(exchange.seconds, more) if more else 0.0),
+                f"{whose} took {exchange.seconds:.1f} s",
+            )
             for group in alike.values()
-            for limit in [_UNUSUAL * (_usual([one.seconds for one in group]) or 0.0)]
-            for one in group
-            if may_be_late(one) and one.seconds >= limit and not self._is_staged(one.begun, one.at)
+            for limit in [_UNUSUAL * (_usual([exchange.seconds for exchange in group]) or 0.0)]
+            for exchange in group
+            if may_be_late(exchange) and exchange.seconds >= limit and not self._is_staged(exchange.begun, exchange.at)
         ]
 
     def _is_staged(self, begin: float, end: float) -> bool:

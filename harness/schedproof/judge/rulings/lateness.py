@@ -30,8 +30,8 @@ def _was_unschedulable(history: History, uid: str) -> bool:
     """Whether its condition says that the scheduler has looked for a node, and found none."""
     conditions = history.manifests.get(uid, {}).get("status", {}).get("conditions") or ()
     return any(
-        (one["type"], one["status"], one.get("reason")) == ("PodScheduled", "False", "Unschedulable")
-        for one in conditions
+        (condition["type"], condition["status"], condition.get("reason")) == ("PodScheduled", "False", "Unschedulable")
+        for condition in conditions
     )
 
 
@@ -39,7 +39,7 @@ def kept_waiting(kept: Mapping[str, float]) -> str:
     """How long processes waited for a processor, as the end of a sentence about a wait; "" if they did not."""
     if not kept:
         return ""
-    each = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in sorted(kept.items(), key=lambda one: -one[1]))
+    each = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in sorted(kept.items(), key=lambda item: -item[1]))
     return f", and {sum(kept.values()):.1f} s more, in which processes waited for a processor ({each})"
 
 

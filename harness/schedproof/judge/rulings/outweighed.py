@@ -66,7 +66,7 @@ def _scores(history: History, ruling: Ruling) -> tuple[Mapping[str, float], Mapp
         name = ruling.binding.manifest["spec"].get("schedulerName", "")
         scorer, factor = own_plugin(profile_of(history.configuration, name)), 1
     scores = {node: logged[node] for node in ruling.feasible if _TOTAL in logged.get(node, {})}
-    scorers = {one for its in scores.values() for one in its}
+    scorers = {plugin for its in scores.values() for plugin in its}
     if scorer not in scorers or scorers - {scorer, _TOTAL} - DEFAULT_PLUGINS:
         return {}, {}
     own = {node: factor * its.get(scorer, 0) for node, its in scores.items()}

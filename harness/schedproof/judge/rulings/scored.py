@@ -29,9 +29,9 @@ def unscored(history: History, case: str) -> str:
     """
     for call in _prioritized(history, case):
         if call.status != HTTPStatus.OK or call.scores is None:
-            said = call.error or call.answer[:200] or "nothing"
+            answer = call.error or call.answer[:200] or "nothing"
             return (
-                f"{call.request} for {call.pod} responded with {call.status or 'nothing'} ({said}): kube-scheduler "
+                f"{call.request} for {call.pod} responded with {call.status or 'nothing'} ({answer}): kube-scheduler "
                 "ignores that silently"
             )
     return ""

@@ -164,7 +164,7 @@ def node_changes(history: History) -> Iterator[tuple[float, str]]:
         elif before is not None and before != after:
             changed = [f"{field} {after[field]}" for field in ("taints", "cordoned") if after[field] != before[field]]
             resized = "" if before["size"] == after["size"] else _sizes(*(
-                allocatable({"status": one}) for one in (before["size"], after["size"])
+                allocatable({"status": size}) for size in (before["size"], after["size"])
             ))  # fmt: skip
             relabelled = _relabelled(before["labels"], after["labels"])
             yield event.at, f"node {name}: {'; '.join([*changed, *filter(None, [resized]), *relabelled])}"

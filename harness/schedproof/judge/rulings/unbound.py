@@ -44,8 +44,8 @@ def _condition(history: History, pod: TestPod) -> Iterator[str]:
     manifest = history.manifests.get(pod.uid, {})
     for condition in manifest.get("status", {}).get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            said = f"{condition.get('reason', '')}: {condition.get('message', '')}".strip(": ")
-            yield f"its condition PodScheduled says {_quoted(said)}"
+            text = f"{condition.get('reason', '')}: {condition.get('message', '')}".strip(": ")
+            yield f"its condition PodScheduled says {_quoted(text)}"
 
 
 def _refusals(history: History, pod: TestPod, until: float) -> Iterator[str]:

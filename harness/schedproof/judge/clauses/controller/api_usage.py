@@ -61,7 +61,7 @@ def judge_steady(history: History, case: str) -> Finding:
         return passed("no request at all while pods fitted on no node", measured={"requests per second": 0.0})
     resting = _resting(requests, seconds)
     # How much it reads at a time depends on how many pods and nodes there are, which is the harness's doing.
-    counted = [_same(one) for one in requests if resting < _RESTING or one.verb not in _READS]
+    counted = [_same(request) for request in requests if resting < _RESTING or request.verb not in _READS]
     ((what, count),) = collections.Counter(counted).most_common(1) or [(("", "", ""), 0)]
     measured = {
         "requests per second": rate, "of the most frequent one": count / seconds, "part of the time at rest": resting
@@ -174,7 +174,7 @@ def _was_bound(history: History, request: ApiRequest, at_first: Mapping[str, flo
 
     The candidate's watch may have shown the binding before the harness's own did, but not before the Binding was made.
     """
-    if any(one.succeeded and one.line < request.line for one in history.attempts_at(_pod(request))):
+    if any(attempt.succeeded and attempt.line < request.line for attempt in history.attempts_at(_pod(request))):
         return True
     uids = [uid for uid, pod in history.manifests.items() if key(pod) == _pod(request)]
     received, _ = history.order.times(request)

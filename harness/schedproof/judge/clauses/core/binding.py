@@ -47,11 +47,11 @@ def judge_prebound(history: History, case: str) -> Finding:
         return finding
     if not any(history.of(Fence, case)):
         return invalid("not-decided-on", "no fence shows that the candidate had processed these pods")
-    told = ""
+    exception = ""
     if written:
         more = f" (and {len(written) - 1} more such requests)"
-        told = f", except for metadata: {written[0].verb} {written[0].resource} on {written[0].name}{more}"
-    return passed(f"{len(pods)} pods created with spec.nodeName set were left alone{told}")
+        exception = f", except for metadata: {written[0].verb} {written[0].resource} on {written[0].name}{more}"
+    return passed(f"{len(pods)} pods created with spec.nodeName set were left alone{exception}")
 
 
 def judge_refused(history: History, case: str) -> Finding:

@@ -251,11 +251,11 @@ def judge_both_cache_modes(history: History, case: str) -> Finding:
                 "wrong-cache-mode",
                 f"called with {call.mode}, filter responded with {answered}",
             )
-    for one, other in itertools.pairwise(filtered):
-        if differ := sorted({*(one.answered or ())} ^ {*(other.answered or ())}):
+    for call, next_call in itertools.pairwise(filtered):
+        if differ := sorted({*(call.answered or ())} ^ {*(next_call.answered or ())}):
             return failed(
                 "answers-differ",
-                f"filter passed {', '.join(differ)} only for one of the modes {one.mode} and {other.mode}",
+                f"filter passed {', '.join(differ)} only for one of the modes {call.mode} and {next_call.mode}",
             )  # fmt: skip
     return _unless_placement_fails(history, case, "questions in both modes")
 

@@ -95,7 +95,9 @@ def _says_bound(call: ExtenderCall) -> bool:
 def _attempts(history: History, call: ExtenderCall) -> list[Attempt]:
     """The Bindings that a call led to."""
     begin, end = call.begun - _MARGIN, call.at + _MARGIN
-    return [one for one in history.attempts_at(call.pod) if one.received <= end and one.completed >= begin]
+    return [
+        attempt for attempt in history.attempts_at(call.pod) if attempt.received <= end and attempt.completed >= begin
+    ]
 
 
 CLAUSES = (

@@ -37,14 +37,14 @@ def judge_tls(history: History, case: str) -> Finding:
         )
     if not _answered(asked[AS_CONFIGURED]):
         code = "call-failed" if asked[AS_CONFIGURED].status else "call-unanswered"
-        said = _said(asked[AS_CONFIGURED])
-        return failed(code, f"a question over HTTPS, with its tlsConfig, had {said}")
+        response = _response(asked[AS_CONFIGURED])
+        return failed(code, f"a question over HTTPS, with its tlsConfig, had {response}")
     refused = [PLAIN, WITHOUT_CERTIFICATE] if _MUTUAL in history.claims.features else [PLAIN]
     for how in refused:
         if _answered(asked[how]):
             return failed(
                 "insecure-call-answered",
-                f"a question {how} got a response ({_said(asked[how])})",
+                f"a question {how} got a response ({_response(asked[how])})",
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -56,7 +56,7 @@ def _answered(record: TransportTried) -> bool:
     return record.status == HTTPStatus.OK
 
 
-def _said(record: TransportTried) -> str:
+def _response(record: TransportTried) -> str:
     return f"status {record.status}" if record.status else f"no answer: {record.error}"
 
 

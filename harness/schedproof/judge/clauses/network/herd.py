@@ -29,7 +29,7 @@ def judge_herd(history: History, case: str) -> Finding:
     pods = [pod for pod in history.test_pods(case, "herd") if pod.uid in history.bindings]
     bound = [history.bindings[pod.uid] for pod in pods]
     window = history.claims.network.window
-    bursts = ([one for one in bound if 0.0 <= one.at - first.at <= window] for first in bound)
+    bursts = ([binding for binding in bound if 0.0 <= binding.at - first.at <= window] for first in bound)
     burst = max(bursts, key=len, default=[])
     nodes = {binding.node for binding in burst}
     choices = {len(rule_binding(history, binding).feasible) for binding in burst}

@@ -72,30 +72,37 @@ def judge_missing_node(history: History, case: str) -> Finding:
         return failed("call-failed", wrong)
     probes = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     decisions = [_decision(history, pod) for pod in probes]
-    tried = [one for one in decisions if one.known and one.missing]
+    tried = [decision for decision in decisions if decision.known and decision.missing]
     late = LateDecisions(history)
-    judged = [one for one in tried if not late.why(one.pod)]
+    judged = [decision for decision in tried if not late.why(decision.pod)]
     excused = excused_pods(history, probes)
     scores = scores_of(history, case)
-    for one in judged:
-        quietest, _ = quietest_of(one.traffic, one.known)
-        wrong = _against_policy(policy, one, quietest)
-        if wrong and not (one.pod.uid in excused and _placements_may_explain(history, policy, one)):
-            first, why = outweighed(history, one.ruling)
-            if first and not any(_against_policy(policy, one.at(node), quietest) for node in first):
-                return invalid("outweighed", f"{one.pod.name}: {why}")
-            text = f"{one.pod.name} went to {one.chosen}; claimed on-missing {policy}: a node without samples {wrong}"
-        elif one.pod.uid not in excused and (wrong := _scored_against(policy, one, scores.get(one.pod.name, {}))):
-            text = f"{one.pod.name}: claimed on-missing {policy}: {wrong}"
+    for decision in judged:
+        quietest, _ = quietest_of(decision.traffic, decision.known)
+        wrong = _against_policy(policy, decision, quietest)
+        if wrong and not (decision.pod.uid in excused and _placements_may_explain(history, policy, decision)):
+            first, why = outweighed(history, decision.ruling)
+            if first and not any(_against_policy(policy, decision.at(node), quietest) for node in first):
+                return invalid("outweighed", f"{decision.pod.name}: {why}")
+            pod, went_to = decision.pod.name, decision.chosen
+            text = f"{pod} went to {went_to}; claimed on-missing {policy}: a node without samples {wrong}"
+        elif decision.pod.uid not in excused and (
+            wrong := _scored_against(policy, decision, scores.get(decision.pod.name, {}))
+        ):
+            text = f"{decision.pod.name}: claimed on-missing {policy}: {wrong}"
         else:
             continue
-        table = ruled_table(one.ruling, expected=quietest)
+        table = ruled_table(decision.ruling, expected=quietest)
         return failed("against-on-missing", text, decisions=[table])
     if (late_one := _missed(policy, tried, judged)) is not None:
         return invalid(LATE, f"{late_one.pod.name}: {late.why(late_one.pod)}")
     if not judged:
         return invalid("no-choice", "no pod was placed while one of its feasible nodes had no samples")
-    undecided = [one for one in judged if not any(tie_broken(history, one.ruling, node) for node in one.missing)]
+    undecided = [
+        decision
+        for decision in judged
+        if not any(tie_broken(history, decision.ruling, node) for node in decision.missing)
+    ]
     if policy == "neutral" and (wrong := _always_avoided(undecided)):
         return failed("against-on-missing", f"claimed on-missing neutral: {wrong}")
     return passed(f"{len(judged)} decisions with a node without samples; claimed: {policy}")
@@ -110,39 +117,41 @@ def _decision(history: History, pod: TestPod) -> _Decision:
     return _Decision(pod, ruling, traffic, known, history.claims.network.resolution)
 
 
-def _placements_may_explain(history: History, policy: OnMissing | None, one: _Decision) -> bool:
+def _placements_may_explain(history: History, policy: OnMissing | None, decision: _Decision) -> bool:
     """Whether earlier placements may explain a choice that contradicts the policy.
 
     A node that is avoided or rejected for lack of a reading stays so, whatever has been placed on the other nodes.
     """
-    if one.ruling.reasons or (one.chosen in one.missing and policy != "neutral"):
+    if decision.ruling.reasons or (decision.chosen in decision.missing and policy != "neutral"):
         return False
-    median = statistics.median(one.traffic[node] for node in one.known)
-    return placements_may_explain(history, one.pod, one.ruling, {**dict.fromkeys(one.missing, median), **one.traffic})
+    median = statistics.median(decision.traffic[node] for node in decision.known)
+    return placements_may_explain(
+        history, decision.pod, decision.ruling, {**dict.fromkeys(decision.missing, median), **decision.traffic}
+    )
 
 
-def _against_policy(policy: OnMissing | None, one: _Decision, quietest: str) -> str:
+def _against_policy(policy: OnMissing | None, decision: _Decision, quietest: str) -> str:
     """How this choice contradicts the policy for a node without samples; "" if it does not."""
     if policy is None:
         return ""
-    if one.chosen in one.known:
-        louder = one.is_louder(one.traffic[one.chosen])
+    if decision.chosen in decision.known:
+        louder = decision.is_louder(decision.traffic[decision.chosen])
         return f"does not change that {quietest} is the quietest of the known nodes" if louder else ""
     if policy == "reject":
         return "is never chosen"
     if policy == "avoid":
         return "is chosen only if no known node is feasible"
-    louder = one.is_louder(statistics.median(one.traffic[node] for node in one.known))
+    louder = decision.is_louder(statistics.median(decision.traffic[node] for node in decision.known))
     return "competes as the median of the known nodes" if louder else ""
 
 
-def _scored_against(policy: OnMissing | None, one: _Decision, scores: Mapping[str, float]) -> str:
+def _scored_against(policy: OnMissing | None, decision: _Decision, scores: Mapping[str, float]) -> str:
     """What is wrong with an extender's scores for nodes without samples; "" if nothing, or if it gave no scores."""
     judge = {"avoid": unlike_avoided, "neutral": unlike_median}.get(policy or "")
-    known = [(one.traffic[node], scores[node]) for node in one.known if node in scores]
-    if judge is None or len(known) < len(one.known):
+    known = [(decision.traffic[node], scores[node]) for node in decision.known if node in scores]
+    if judge is None or len(known) < len(decision.known):
         return ""
-    for node in one.missing:
+    for node in decision.missing:
         if node in scores and (wrong := judge(scores[node], known)):
             return f"{node} has no sample, {wrong}: {scores[node]:g}; the nodes with samples score " + ", ".join(
                 f"{score:g}" for _, score in sorted(known)
@@ -152,14 +161,14 @@ def _scored_against(policy: OnMissing | None, one: _Decision, scores: Mapping[st
 
 def _missed(policy: OnMissing | None, tried: Sequence[_Decision], judged: Sequence[_Decision]) -> _Decision | None:
     """The first decision that is left out because it was late, if too few decisions are left; None if enough are."""
-    kept = {one.pod.uid for one in judged}
-    left_out = [one for one in tried if one.pod.uid not in kept]
+    kept = {decision.pod.uid for decision in judged}
+    left_out = [decision for decision in tried if decision.pod.uid not in kept]
     unproved = any(map(_is_pair, left_out)) and 0.5 ** sum(map(_is_pair, judged)) >= RANDOM_LIMIT
     return left_out[0] if 2 * len(judged) < len(tried) or (policy == "neutral" and unproved) else None
 
 
-def _is_pair(one: _Decision) -> bool:
-    return len(one.known) == len(one.missing) == 1
+def _is_pair(decision: _Decision) -> bool:
+    return len(decision.known) == len(decision.missing) == 1
 
 
 def _always_avoided(judged: Sequence[_Decision]) -> str:
@@ -168,10 +177,10 @@ def _always_avoided(judged: Sequence[_Decision]) -> str:
 
     A scheduler with a fixed order among equal nodes prefers one of the two, and each of them was without samples once.
     """
-    pairs = [one for one in judged if _is_pair(one)]
-    if len({one.missing for one in pairs}) < 2:
+    pairs = [decision for decision in judged if _is_pair(decision)]
+    if len({decision.missing for decision in pairs}) < 2:
         return ""
-    to_missing = sum(one.chosen in one.missing for one in pairs)
+    to_missing = sum(decision.chosen in decision.missing for decision in pairs)
     chance = sum(math.comb(len(pairs), number) for number in range(to_missing + 1)) / 2 ** len(pairs)
     if chance >= RANDOM_LIMIT:
         return ""

@@ -144,8 +144,8 @@ def no_third_node(_claims: Claims, cluster: RunCluster) -> str:
 def no_other_direction(claims: Claims) -> str:
     """Why no series could be mistaken for the claimed direction."""
     assert claims.network is not None
-    told = f"_{claims.network.direction}_" in claims.network.metric
-    return "" if told else f"the name of {claims.network.metric} does not contain a direction"
+    is_named = f"_{claims.network.direction}_" in claims.network.metric
+    return "" if is_named else f"the name of {claims.network.metric} does not contain a direction"
 
 
 def judge_probes(history: History, case: str, *, distinct: int, controlled: bool = True, alike: bool = True) -> Finding:

@@ -38,7 +38,9 @@ def judge_tie(history: History, case: str) -> Finding:
     chance = chi_square_tail(sum((got[node] - even) ** 2 / even for node in nodes), len(nodes) - 1)
     evidence = {"measured": {"chance_of_such_shares": chance}}
     least = min(nodes, key=lambda node: got[node])
-    if chance < RANDOM_LIMIT and all(tie_broken(history, one, least) for one in rulings if one.binding.node != least):
+    if chance < RANDOM_LIMIT and all(
+        tie_broken(history, ruling, least) for ruling in rulings if ruling.binding.node != least
+    ):
         return invalid(
             "outweighed",
             f"its own scores were equal, and kube-scheduler's plugins preferred other nodes to {least} each time "

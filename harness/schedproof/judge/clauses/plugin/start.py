@@ -23,8 +23,8 @@ _PANIC = re.compile(r"panic: |fatal error: ")
 
 def _names(log: Sequence[str], arg: str) -> bool:
     """Whether an error names an arg. That kube-scheduler lists its own flags at its start does not count."""
-    said = "\n".join(line for line in log if " FLAG: " not in line)
-    return re.search(rf"(?<![\w-]){re.escape(arg)}(?![\w-])", said, re.IGNORECASE) is not None
+    errors = "\n".join(line for line in log if " FLAG: " not in line)
+    return re.search(rf"(?<![\w-]){re.escape(arg)}(?![\w-])", errors, re.IGNORECASE) is not None
 
 
 def judge_config_version(history: History, case: str) -> Finding:
