@@ -74,6 +74,10 @@ class Apiserver:
         found = [item for item in self.objects["pods"] if item["metadata"]["name"] == kind]
         return (200, found[0]) if found else (404, {"message": "not found"})
 
+    def admit(self, method: str, url: str, authorization: str, body: Any) -> tuple[int, Any] | None:  # noqa: ARG002
+        """The answer to a request that is refused before it is carried out. Called without `changed`: it may wait."""
+        return None
+
     def missed(self, kind: str, since: int) -> Iterable[object]:  # noqa: ARG002 - nothing is kept
         """What a watch that begins at a resourceVersion shows at once: events, or CUT or GONE."""
         return ()
@@ -121,6 +125,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         query = parse_qs(target.query)
         if "watch" in query:
             self._watch(target.path.rpartition("/")[2], int(query.get("resourceVersion", ["0"])[0]))
+            return
+        if (refusal := owner.admit(self.command, self.path, self.headers.get("Authorization", ""), body)) is not None:
+            self._answer(refusal[0], json.dumps(refusal[1]).encode())
             return
         with owner.changed:
             status, document = owner.answer(self.command, self.path, content_type, body)

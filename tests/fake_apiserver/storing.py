@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import dataclasses
+import json
+import ssl
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from schedproof.foundation.http import connect, exchange
 
 from .scripted import GONE, Apiserver, Manifest
 
@@ -16,10 +21,12 @@ Controller = Callable[[str, Manifest], None]
 
 _CLUSTER_WIDE = {
     "namespaces", "nodes", "persistentvolumes", "storageclasses", "runtimeclasses", "priorityclasses",
-    "deviceclasses", "resourceslices",
+    "deviceclasses", "resourceslices", "validatingwebhookconfigurations",
 }  # fmt: skip
 _OWN_STATUS = ("pods", "nodes", "persistentvolumes", "persistentvolumeclaims", "poddisruptionbudgets", "resourceclaims")
 """Resources whose status only the subresource changes."""
+_OPERATIONS = {"POST": "CREATE", "PATCH": "UPDATE"}
+_CALL_SECONDS = 30.0
 _MERGE, _APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 
 
@@ -60,6 +67,8 @@ class Storing(Apiserver):
     It validates nothing but what is named here: namespaces and names that are missing or taken (404, 409), the uid and
     resourceVersion that a write names (409), the content type of a patch (415), a bound pod that is bound again (409).
     No answer has apiVersion and kind, which a real one's lack only in lists.
+    Validating webhooks are called for Bindings and for the statuses of pods; a bearer token is taken for a user's name.
+    Tokens of ServiceAccounts are accepted as long as the Secret exists that they are bound to, if any.
     There are no controllers but those in `controllers`: a test plays what a cluster would do, or does it by `patch`.
     """
 
@@ -73,6 +82,10 @@ class Storing(Apiserver):
         """By method and resource, what the next such requests are answered."""
         self.oldest = 0
         """Watches that begin at an earlier resourceVersion are told that it is GONE."""
+        self.annotations: list[Manifest] = []
+        """What webhooks had written into the audit log, in order."""
+        self._tokens: dict[str, Manifest] = {}
+        """To what they are bound; empty: to nothing."""
         self._stored: dict[tuple[str, str, str], Manifest] = {}
         self._log: list[tuple[str, int, dict[str, Any]]] = []
 
@@ -119,6 +132,37 @@ class Storing(Apiserver):
 
     # -- answers
 
+    def admit(self, method: str, url: str, authorization: str, body: Any) -> tuple[int, Any] | None:
+        parts = urlsplit(url)
+        if method not in _OPERATIONS:
+            return None
+        target = _Target.of(parts.path)
+        request = {
+            "uid": str(uuid.uuid4()), "operation": _OPERATIONS[method], "name": target.name, "object": body,
+            "namespace": target.namespace, "subResource": target.subresource, "dryRun": "dryRun=All" in parts.query,
+            "userInfo": {"username": authorization.removeprefix("Bearer ") or "anonymous"},
+        }  # fmt: skip
+        for webhook in self._webhooks(target, request["operation"]):
+            answer = _review(webhook, request)
+            self.annotations.append(answer.get("auditAnnotations", {}))
+            if not answer["allowed"]:
+                return answer["status"]["code"], {"kind": "Status", **answer["status"]}
+        return None
+
+    def _webhooks(self, target: _Target, operation: str) -> list[Manifest]:
+        """Those to call. Namespaces are only selected by names."""
+        resource = f"{target.resource}/{target.subresource}".rstrip("/")
+        here = {"kubernetes.io/metadata.name": target.namespace}
+        with self.changed:
+            return [
+                webhook
+                for (kind, _, _), configuration in self._stored.items()
+                if kind == "validatingwebhookconfigurations"
+                for webhook in configuration["webhooks"]
+                if webhook["namespaceSelector"]["matchLabels"] == here
+                and any(resource in rule["resources"] and operation in rule["operations"] for rule in webhook["rules"])
+            ]
+
     def answer(self, method: str, url: str, content_type: str, body: Any) -> tuple[int, Any]:
         parts = urlsplit(url)
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
@@ -141,9 +185,30 @@ class Storing(Apiserver):
             return 200, self._delete(target, body or {})
         if method == "PATCH":
             return self._patch(target, content_type, body)
+        dry = query.get("dryRun") == "All"
         if target.subresource == "binding":
-            return 201, self._bind(target, body)
-        return 201, self._create(target, body, dry=query.get("dryRun") == "All")
+            return 201, self._bind(target, body, dry=dry)
+        if target.resource == "bindings":
+            return 201, self._bind(_Target("pods", target.namespace, body["metadata"]["name"]), body, dry=dry)
+        if target.subresource == "token":
+            return 201, self._token(target, body["spec"])
+        if target.resource == "tokenreviews":
+            return 201, {"status": {"authenticated": self._accepts(body["spec"]["token"])}}
+        return 201, self._create(target, body, dry=dry)
+
+    def _token(self, target: _Target, spec: Manifest) -> Manifest:
+        """A JSON Web Token with no claim but its id, and no signature."""
+        claims = json.dumps({"jti": f"{target.name}-{len(self._tokens) + 1}"}).encode()
+        token = f".{base64.urlsafe_b64encode(claims).decode().rstrip('=')}."
+        self._tokens[token] = {"namespace": target.namespace, **spec.get("boundObjectRef", {})}
+        return {"status": {"token": token}}
+
+    def _accepts(self, token: str) -> bool:
+        bound = self._tokens.get(token)
+        if bound is None or "uid" not in bound:
+            return bound is not None
+        secret = self._stored.get(("secrets", bound["namespace"], bound["name"]))
+        return secret is not None and secret["metadata"]["uid"] == bound["uid"]
 
     def _discovery(self, path: str) -> Manifest | None:
         if path == "/version":
@@ -217,13 +282,14 @@ class Storing(Apiserver):
             patch = {key: value for key, value in patch.items() if key != "status"}
         return 200, self._write(target, merged(before, patch))
 
-    def _bind(self, target: _Target, body: Manifest) -> Manifest:
+    def _bind(self, target: _Target, body: Manifest, *, dry: bool = False) -> Manifest:
         pod = self._found(target)
         self._check(pod, body["metadata"])
         if node := pod["spec"].get("nodeName"):
             raise RefusalError(409, "Conflict", f"pod {target.name} is already assigned to node {node!r}")
         scheduled = {"conditions": [{"type": "PodScheduled", "status": "True"}]}
-        self._write(target, merged(pod, {"spec": {"nodeName": body["target"]["name"]}, "status": scheduled}))
+        if not dry:
+            self._write(target, merged(pod, {"spec": {"nodeName": body["target"]["name"]}, "status": scheduled}))
         return {"kind": "Status", "status": "Success"}
 
     def _delete(self, target: _Target, options: Manifest) -> Manifest:
@@ -277,6 +343,20 @@ class Storing(Apiserver):
         if since < self.oldest:
             return (GONE,)
         return [event for resource, version, event in self._log if resource == kind and version > since]
+
+
+def _review(webhook: Manifest, request: Manifest) -> Manifest:
+    """The AdmissionResponse of a webhook, whose certificate is verified. One that does not respond is ignored."""
+    client = webhook["clientConfig"]
+    trust = ssl.create_default_context(cadata=base64.b64decode(client["caBundle"]).decode())
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    connection = connect(client["url"], _CALL_SECONDS, trust)
+    status, text = exchange(connection, "POST", urlsplit(client["url"]).path, json.dumps(review).encode())
+    if not status:
+        return {"allowed": True}
+    answer: Manifest = json.loads(text)["response"]
+    assert answer["uid"] == request["uid"]
+    return answer
 
 
 def merged(document: Any, patch: Any) -> Any:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import http.server
+import json
+import ssl
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from schedproof.clusters.api import Api, ApiError, Conflict, NotFound
+from schedproof.clusters.api import Api, ApiError, Conflict, Manifest, NotFound
+from schedproof.daemons.certificates import Authority
 
 from .scripted import OVER
 from .storing import Storing
@@ -192,3 +199,83 @@ def test_faults_to_order_come_before_any_answer(api: Api, server: Storing) -> No
         api.create("pods", POD, "ns")
     assert refused.value.status == 503
     assert server.names("pods") == []
+
+
+@contextlib.contextmanager
+def webhook(folder: Path, answer: dict[str, Any]) -> Iterator[tuple[Manifest, list[Any]]]:
+    """A webhook for Bindings in the namespace `ns`: its configuration, and the requests that it gets."""
+    asked: list[Any] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"])
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"response": {"uid": asked[-1]["uid"], **answer}}).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    authority = Authority(folder / "authority")
+    pair = authority.server("webhook")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        bundle = base64.b64encode(authority.certificate.read_bytes()).decode()
+        yield {
+            "metadata": {"name": "w"},
+            "webhooks": [{
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ns"}},
+                "rules": [{"operations": ["CREATE"], "resources": ["pods/binding", "bindings"]}],
+                "clientConfig": {"url": f"https://127.0.0.1:{server.server_port}/", "caBundle": bundle},
+            }],
+        }, asked  # fmt: skip
+        server.shutdown()
+
+
+def test_a_webhook_is_called_for_what_its_rules_name_until_it_is_deleted(server: Storing, tmp_path: Path) -> None:
+    api = Api(server.url, None, token="scheduler")
+    server.store("namespaces", {"metadata": {"name": "other"}})
+    with webhook(tmp_path, {"allowed": True, "auditAnnotations": {"a": "1"}}) as (configuration, asked):
+        api.create("validatingwebhookconfigurations", configuration)
+        for namespace in ("ns", "other"):
+            api.create("pods", POD, namespace)
+        binding = {"metadata": {"name": "a"}, "target": {"name": "n"}}
+        api._json("POST", "/api/v1/namespaces/ns/bindings", binding, query={"dryRun": "All"})
+        for namespace in ("ns", "other"):
+            api.bind(namespace, "a", "n")
+        calls = [(request["name"], request["namespace"], request["dryRun"]) for request in asked]
+        assert calls == [("", "ns", True), ("a", "ns", False)]
+        assert asked[1]["userInfo"] == {"username": "scheduler"}
+        assert [request["object"]["target"]["name"] for request in asked] == ["n", "n"]
+        assert server.annotations == [{"a": "1"}] * 2
+        api.delete("validatingwebhookconfigurations", "w")
+        api.create("pods", {**POD, "metadata": {"name": "b"}}, "ns")
+        api.bind("ns", "b", "n")
+        assert len(asked) == 2
+
+
+def test_a_webhook_refuses_a_binding_with_its_own_code(server: Storing, api: Api, tmp_path: Path) -> None:
+    api.create("pods", POD, "ns")
+    refusal = {"allowed": False, "status": {"code": 503, "reason": "ServiceUnavailable"}}
+    with webhook(tmp_path, refusal) as (configuration, _):
+        api.create("validatingwebhookconfigurations", configuration)
+        with pytest.raises(ApiError) as refused:
+            api.bind("ns", "a", "n")
+    assert (refused.value.status, refused.value.reason) == (503, "ServiceUnavailable")
+    assert "nodeName" not in server.read("pods", "a", "ns")["spec"]
+    api.bind("ns", "a", "n")
+    assert server.read("pods", "a", "ns")["spec"]["nodeName"] == "n", "a webhook that does not respond is ignored"
+
+
+def test_a_token_is_accepted_until_its_secret_is_deleted(api: Api) -> None:
+    secret = api.create("secrets", {"metadata": {"name": "s"}}, "ns")
+    bound, free = api.token("ns", "account", bound_to=secret), api.token("ns", "account")
+    assert bound != free
+    assert [api.accepts(token) for token in (bound, free, "another")] == [True, True, False]
+    api.delete("secrets", "s", "ns")
+    assert [api.accepts(token) for token in (bound, free)] == [False, True]
+    api.create("secrets", {"metadata": {"name": "s"}}, "ns")
+    assert not api.accepts(bound)
