@@ -190,7 +190,7 @@ def judge_rbac_minimal(history: History, _case: str) -> Finding:
     if unused:
         return failed(
             "unused-right",
-            f"not used in this run: {_some(unused)}. Remove the rights that it does not need; some may be needed in "
+            f"not used in this run: {_few(unused)}. Remove the rights that it does not need; some may be needed in "
             "situations that this run does not have",
         )
     return passed(f"{len({_kind(request) for request in requests})} kinds of requests; it declares no other rights")
@@ -235,7 +235,7 @@ def _kind(request: ApiRequest) -> tuple[str, str]:
     return request.verb, request.resource or request.path
 
 
-def _some(rights: Sequence[_Right]) -> str:
+def _few(rights: Sequence[_Right]) -> str:
     shown = ", ".join(map(str, rights[:5]))
     return shown + (f" and {len(rights) - 5} more" if len(rights) > 5 else "")
 

@@ -67,7 +67,7 @@ def _lines(history: History, case: str, pod: str) -> list[str]:
     moments = ((_moment(history, record), record) for record in history.records_since(case))
     within = ((at, record) for at, record in moments if begin <= at <= end)
     events = [
-        *((at, text) for at, record in within if _concerns(record, pod) and (text := _told(record, case))),
+        *((at, text) for at, record in within if _concerns(record, pod) and (text := _line_of(record, case))),
         *node_changes(history),
         *_resizes(history, case),
         *_policies(history, case),
@@ -97,7 +97,7 @@ def _concerns(record: Record, pod: str) -> bool:
     return bool(about == pod)
 
 
-def _told(record: Record, case: str) -> str:
+def _line_of(record: Record, case: str) -> str:
     """One line about a record; "" for a record that is not shown, such as that of another case."""
     tell = _LINES.get(type(record))
     return tell(record) if tell is not None and getattr(record, "case", None) in (None, case) else ""

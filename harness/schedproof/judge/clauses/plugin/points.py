@@ -57,7 +57,7 @@ def judge_score(history: History, case: str) -> Finding:
             return failed(
                 "preference-ignored",
                 f"{pod.name} was bound to {binding.node}, but by its example prefers {', '.join(better)}: "
-                f"{_told(example.better)} to {_told(example.worse)}",
+                f"{_listed(example.better)} to {_listed(example.worse)}",
                 decisions=[decision_table(history, binding, dict.fromkeys(nodes, ()), expected=better[0])],
             )
     if not pods:
@@ -70,7 +70,7 @@ def _has(node: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     return all(there.get(name) == value for name, value in labels.items())
 
 
-def _told(labels: Mapping[str, str]) -> str:
+def _listed(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in labels.items()) or "none"
 
 

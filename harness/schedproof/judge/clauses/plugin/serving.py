@@ -26,7 +26,7 @@ def judge_healthz_readyz(history: History, case: str) -> Finding:
             fix = "; fix: serve these paths without credentials: a kubelet's probes have none"
         return failed(
             "not-healthy",
-            f"{_told(answer)}: a kubelet would restart it, or send it no traffic{fix}",
+            f"{_described(answer)}: a kubelet would restart it, or send it no traffic{fix}",
         )
     finding = judge_placement(history, case)
     if finding.outcome != "passed" or not asked:
@@ -45,7 +45,7 @@ def _is_older(history: History, answer: EndpointAnswer) -> bool:
     return bool(given) and answer.path != "/healthz" and answer.status == HTTPStatus.NOT_FOUND
 
 
-def _told(answer: EndpointAnswer) -> str:
+def _described(answer: EndpointAnswer) -> str:
     how = f"answered {answer.status}" if answer.status else "did not answer"
     return f"{answer.path} {how} ({answer.answer.strip()[:100]})"
 
@@ -54,7 +54,7 @@ def judge_metrics(history: History, case: str) -> Finding:
     """A client with the rights of a Prometheus read its metrics, and they counted the pods that it had scheduled."""
     answers = list(history.of(EndpointAnswer, case))
     if refused := next((answer for answer in answers if not _is_positive(answer)), None):
-        return failed("metrics-refused", f"{_told(refused)} to a client that has the right")
+        return failed("metrics-refused", f"{_described(refused)} to a client that has the right")
     finding = judge_placement(history, case)
     if finding.outcome != "passed" or len(answers) < _READINGS:
         return (
