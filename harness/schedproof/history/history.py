@@ -258,7 +258,9 @@ class History:
         """
         if case not in self._fences:
             sentinels = {pod.name: pod for pod in self.test_pods(case, "sentinel") if pod.uid in self.bindings}
-            fences = sorted((one for one in self.of(Fence, case) if one.pod in sentinels), key=lambda one: one.rv)
+            fences = sorted(
+                (fence for fence in self.of(Fence, case) if fence.pod in sentinels), key=lambda fence: fence.rv
+            )
             begun = itertools.accumulate((sentinels[fence.pod].at for fence in fences), max)
             self._fences[case] = ([fence.rv for fence in fences], [-math.inf, *begun])
         revisions, begun_by = self._fences[case]

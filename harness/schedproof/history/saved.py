@@ -119,7 +119,7 @@ def _check_candidate(candidate: acts.RunCandidate) -> None:
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise DamagedRecordError(f"the field {'.'.join(within)} cannot be read: {error!r}") from error
     config = (candidate.extender or {}).get("config")
-    if candidate.kind == "extender" and not (isinstance(config, dict) and any(one.endswith("Verb") for one in config)):
+    if candidate.kind == "extender" and not (isinstance(config, dict) and any(key.endswith("Verb") for key in config)):
         raise DamagedRecordError("the field candidate.extender.config has no verb")
     if "network-aware" in read.profiles and read.network is None:
         raise DamagedRecordError("the field candidate.claims.network is empty, although network-aware is claimed")

@@ -89,14 +89,14 @@ class Inventory:
         """All devices of complete pools: devices of other pools cannot be allocated."""
         for found in self.pools().values():
             if len(found) == spec(found[0])["pool"].get("resourceSliceCount"):
-                for one in found:
-                    yield from _devices(one)
+                for slice_ in found:
+                    yield from _devices(slice_)
 
     def pools(self) -> dict[tuple[str, str], list[Manifest]]:
         """The slices of each pool, by driver and name."""
         pools: dict[tuple[str, str], list[Manifest]] = collections.defaultdict(list)
-        for one in self.slices.values():
-            pools[spec(one)["driver"], spec(one)["pool"]["name"]].append(one)
+        for slice_ in self.slices.values():
+            pools[spec(slice_)["driver"], spec(slice_)["pool"]["name"]].append(slice_)
         return pools
 
     def taken(self) -> set[DeviceId]:
@@ -247,7 +247,9 @@ def is_reserved(claim: Manifest, pod: Manifest) -> bool:
 
 def mistakes(claim: Manifest, inventory: Inventory, node: Manifest) -> Iterator[str]:
     """What is wrong with the allocation of a claim, for a pod on a node; each as a phrase about the claim."""
-    devices = {device.id: device for found in inventory.pools().values() for one in found for device in _devices(one)}
+    devices = {
+        device.id: device for found in inventory.pools().values() for slice_ in found for device in _devices(slice_)
+    }
     requests = {request["name"]: request for request in _requests(claim)}
     given = collections.Counter(result["request"] for result in _results(claim))
     for name, request in requests.items():
@@ -297,17 +299,17 @@ def _unmodelled_claim(claim: Manifest, inventory: Inventory) -> Iterator[str]:
 
 def _unmodelled_slices(inventory: Inventory) -> Iterator[str]:
     for (_, name), slices in inventory.pools().items():
-        pools = [spec(one)["pool"] for one in slices]
+        pools = [spec(slice_)["pool"] for slice_ in slices]
         if len({pool.get("generation") for pool in pools}) > 1:
             yield f"several generations of pool {name}"
         if len(slices) > min(pool.get("resourceSliceCount", 1) for pool in pools):
             yield f"more ResourceSlices of pool {name} than it has"
-        names = [device["name"] for one in slices for device in spec(one).get("devices") or ()]
+        names = [device["name"] for slice_ in slices for device in spec(slice_).get("devices") or ()]
         if len(names) > len(set(names)):
             yield f"devices of one name in pool {name}"
-        for one in slices:
-            yield from _beyond(spec(one), _SLICE, "ResourceSlice.spec")
-            for device in spec(one).get("devices") or ():
+        for slice_ in slices:
+            yield from _beyond(spec(slice_), _SLICE, "ResourceSlice.spec")
+            for device in spec(slice_).get("devices") or ():
                 yield from _beyond(device, _DEVICE, "ResourceSlice.spec.devices[]")
 
 

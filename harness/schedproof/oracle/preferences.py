@@ -56,9 +56,9 @@ def wishes(
     }
 
 
-def falls_short(one: Wishes, other: Wishes) -> bool:
+def falls_short(node_wishes: Wishes, other_wishes: Wishes) -> bool:
     """Whether a node matches some preference less than another node, and none better."""
-    return one != other and all(own <= its for own, its in zip(one, other, strict=True))
+    return node_wishes != other_wishes and all(own <= its for own, its in zip(node_wishes, other_wishes, strict=True))
 
 
 def _selecting(pod: Manifest, node: Manifest) -> float:

@@ -154,12 +154,17 @@ def _exact(quantities: Mapping[str, Any] | None) -> _Exact:
     return {resource: parse_quantity(quantity) for resource, quantity in (quantities or {}).items()}
 
 
-def _sum(one: _Exact, other: _Exact) -> _Exact:
-    return {resource: one.get(resource, Fraction(0)) + other.get(resource, Fraction(0)) for resource in one | other}
+def _sum(first: _Exact, second: _Exact) -> _Exact:
+    return {
+        resource: first.get(resource, Fraction(0)) + second.get(resource, Fraction(0)) for resource in first | second
+    }
 
 
-def _larger(one: _Exact, other: _Exact) -> _Exact:
-    return {resource: max(one.get(resource, Fraction(0)), other.get(resource, Fraction(0))) for resource in one | other}
+def _larger(first: _Exact, second: _Exact) -> _Exact:
+    return {
+        resource: max(first.get(resource, Fraction(0)), second.get(resource, Fraction(0)))
+        for resource in first | second
+    }
 
 
 def _counted(amounts: _Exact) -> dict[str, int]:

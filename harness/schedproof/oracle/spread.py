@@ -38,7 +38,7 @@ class Spread:
         keys = {constraint["topologyKey"] for constraint in constraints}
         # A node that lacks the label of one constraint is at no place for any of them.
         labelled = [node for node in nodes if keys <= labels(node).keys()] if keys else []
-        self._constraints = [_Constraint(one, pod, labelled, placed, under_way) for one in constraints]
+        self._constraints = [_Constraint(constraint, pod, labelled, placed, under_way) for constraint in constraints]
 
     def objections(self, node: Manifest) -> Iterator[str]:
         """Why the pod cannot be on the node."""

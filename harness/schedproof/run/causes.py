@@ -132,7 +132,10 @@ class Cause:
         if self.kind in _NO_DECISION:
             return None
         decisions: list[dict[str, Any]] = verdict.evidence.get("decisions", [])
-        return next((one for one in decisions if self.kind != "rule-ignored" or self.about in _broken_by(one)), None)
+        return next(
+            (decision for decision in decisions if self.kind != "rule-ignored" or self.about in _broken_by(decision)),
+            None,
+        )
 
     @property
     def clauses(self) -> list[str]:
@@ -189,7 +192,7 @@ def _join_preferences(found: dict[tuple[str, str], list[Verdict]]) -> None:
     # Where traffic does not decide among nodes that are alike, it does not among others.
     alike = {name: members for name, members in patterns.items() if name != _OUTWEIGHED} or patterns
     about = max(alike, key=lambda name: len(alike[name]))
-    by_totals = next((name for name in alike if _BY_TOTALS in (one.clause for one in alike[name])), "")
+    by_totals = next((name for name in alike if _BY_TOTALS in (verdict.clause for verdict in alike[name])), "")
     follows = any(name not in ("one-node", "ignored") or len(alike) > 1 for name in alike)
     # There the loudest node has counted the least.
     if (by_totals == "one-node" and follows) or (by_totals == "inverted" and about != "inverted"):
@@ -201,7 +204,11 @@ def _join_preferences(found: dict[tuple[str, str], list[Verdict]]) -> None:
 def _cause(kind: str, about: str, verdicts: tuple[Verdict, ...]) -> Cause:
     cause = Cause(kind, about, "", verdicts)
     shown = cause.shown_by
-    texts = [one.text for one in shown.symptoms if one.kind == kind and (one.about == about or kind == "preference")]
+    texts = [
+        symptom.text
+        for symptom in shown.symptoms
+        if symptom.kind == kind and (symptom.about == about or kind == "preference")
+    ]
     return dataclasses.replace(cause, text=(texts or [shown.summary])[0])
 
 

@@ -94,7 +94,7 @@ class Durations:
         if rule is None or candidate.kind == "controller" or why_unclaimed(clause, candidate.claims):
             return 0
         alike = (other for other in RULES.values() if other.shape == rule.shape)
-        first = next(one for one in alike if not why_unclaimed(CATALOGUE[one.clause], candidate.claims))
+        first = next(other for other in alike if not why_unclaimed(CATALOGUE[other.clause], candidate.claims))
         generated = self._effort.cases("plugin") if self._effort.profile != Effort().profile else 0
         cases = generated + _CORNERS if first is rule else 0
         return cases * _QUESTIONS.get(rule.shape, 1)

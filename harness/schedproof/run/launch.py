@@ -256,4 +256,4 @@ def _paths(
     names: Sequence[str], kubernetes: str, settings: Settings, progress: Progress, *, packages: bool = False
 ) -> dict[str, Path]:
     found = resolve(names, kubernetes=kubernetes, explicit=settings.binaries, packages=packages, progress=progress)
-    return {name: one.path for name, one in found.items()}
+    return {name: binary.path for name, binary in found.items()}

@@ -162,7 +162,7 @@ class RunResult:
     @property
     def is_empty(self) -> bool:
         """Whether nothing came of it: there is nothing to report."""
-        return not any(one.verdicts or one.error for one in self.candidates.values())
+        return not any(result.verdicts or result.error for result in self.candidates.values())
 
     def reproduce(self, candidate: Candidate, clause: str) -> str:
         """The command that tries a clause again; passwords in it are left to the reader.
@@ -176,7 +176,9 @@ class RunResult:
         if is_own(clause):
             name = clause.partition("/")[2].partition("[")[0].replace("-", "_")
             ours = [f"--candidate={candidate.path}", f"--seed={self.seed}", *options]
-            return shlex.join(["pytest", "-k", f"test_{name}", *(f"--sched-{one.removeprefix('--')}" for one in ours)])
+            return shlex.join(
+                ["pytest", "-k", f"test_{name}", *(f"--sched-{option.removeprefix('--')}" for option in ours)]
+            )
         return shlex.join(
             ["schedproof", "run", str(candidate.path), "--clause", clause, "--seed", str(self.seed), *options]
         )
@@ -211,9 +213,9 @@ class RunResult:
     def durations(self) -> list[tuple[Candidate, str, float]]:
         """Seconds that the clauses took that passed: a failure takes as long as its deadline."""
         return [
-            (one.candidate, verdict.clause, self.timings[timing])
-            for name, one in self.candidates.items()
-            for verdict in one.verdicts
+            (result.candidate, verdict.clause, self.timings[timing])
+            for name, result in self.candidates.items()
+            for verdict in result.verdicts
             if verdict.outcome == "passed" and (timing := f"{name} {verdict.clause}") in self.timings
         ]
 
@@ -253,7 +255,7 @@ class RunResult:
             **given,
         )
         return Report(
-            schema=SCHEMA, run=run, candidates=[one.document(self.reproduce) for one in self.candidates.values()]
+            schema=SCHEMA, run=run, candidates=[result.document(self.reproduce) for result in self.candidates.values()]
         )
 
 

@@ -96,8 +96,8 @@ class _Drawing:
 
     def __init__(self, draws: RandomDraws, subjects: Sequence[str], *, ends: bool) -> None:
         self._draws, self._ends = draws, ends
-        self._about = {one for one in subjects if draws.chance(_LIKELY[one])} or {"room"}
-        self._resources = list(dict.fromkeys(draws.some(_WEIGHED, 1, 3)))
+        self._about = {subject for subject in subjects if draws.chance(_LIKELY[subject])} or {"room"}
+        self._resources = list(dict.fromkeys(draws.sample(_WEIGHED, 1, 3)))
         self._parts = Parts(draws, self._about, self._resources)
         # On few nodes more depends on each; rules about other pods are about several.
         count = draws.pick((1, 2, 2, 3, 4) if self._about & RULES_OF_PODS else (1, 1, 1, 2, 2, 3))
@@ -136,7 +136,7 @@ class _Drawing:
             return [{"changed": self._parts.node(node, evicting=False)}]
         if kind == "there":
             return [self._is_there(node)]
-        over = {step[one] for step in self._steps for one in ("deleted", "ended") if one in step}
+        over = {step[field] for step in self._steps for field in ("deleted", "ended") if field in step}
         there = [step for step in self._pods if _pod_of(step)["name"] not in over]
         if kind == "ended":
             there = [step for step in there if self._ends and not step.get("unstarted")]
@@ -160,8 +160,12 @@ class _Drawing:
         }  # fmt: skip
         if draws.chance(0.5):
             step["elsewhere"] = draws.pick((BESIDE, BESIDE, SYSTEM))
-            taken = {one["namesake"] for one in self._steps if "namesake" in one}
-            names = {_pod_of(one)["name"]: one.get("node", node) for one in self._pods if "elsewhere" not in one}
+            taken = {earlier["namesake"] for earlier in self._steps if "namesake" in earlier}
+            names = {
+                _pod_of(earlier)["name"]: earlier.get("node", node)
+                for earlier in self._pods
+                if "elsewhere" not in earlier
+            }
             if (free := sorted(names.keys() - taken)) and draws.chance(0.6):
                 name = draws.pick(free)
                 step |= {"namesake": name, "node": names[name]}
@@ -175,7 +179,7 @@ class _Drawing:
                 continue
             asked: Counter[str] = Counter()
             first = pods[: draws.pick((1, 2, 3, 4))]
-            for pod in first if draws.chance(0.5) else draws.some(pods, 1, 2):
+            for pod in first if draws.chance(0.5) else draws.sample(pods, 1, 2):
                 asked.update(needed(_defaulted(pod)))
             if resources := sorted(asked.keys() & set(self._resources)):
                 resource = draws.pick(resources)

@@ -59,7 +59,7 @@ class RandomDraws:
     def pick(self, values: Sequence[Any]) -> Any:
         return self._random.choice(values)
 
-    def some(self, values: Sequence[Any], least: int, most: int) -> list[Any]:
+    def sample(self, values: Sequence[Any], least: int, most: int) -> list[Any]:
         """Different items, `least` to `most`."""
         return self._random.sample(values, self._random.randint(least, min(most, len(values))))
 
@@ -95,13 +95,15 @@ class Parts:
         if draws.chance(0.6 if "taints" in about else 0.4 if "topology-spread" in about else 0):
             effects = _EFFECTS if evicting else _EFFECTS[:-1]
             # The apiserver takes a key once for each effect.
-            several = draws.some([(key, effect) for key in _TAINTED for effect in effects], 1, 2)
+            several = draws.sample([(key, effect) for key in _TAINTED for effect in effects], 1, 2)
             node["taints"] = [self._taint(key, effect) for key, effect in several]
             self._taints += node["taints"]
         if "taints" in about and draws.chance(0.2):
             node["unschedulable"] = True
         if "room" in about and draws.chance(0.6):
-            node["allocatable"] = {one: draws.pick(_OFFERED[one]) for one in draws.some(tuple(self._resources), 1, 3)}
+            node["allocatable"] = {
+                resource: draws.pick(_OFFERED[resource]) for resource in draws.sample(tuple(self._resources), 1, 3)
+            }
         return node
 
     def _taint(self, key: str, effect: str) -> Manifest:
@@ -119,7 +121,7 @@ class Parts:
         if "pod-affinity" in about and draws.chance(0.6):
             spec.setdefault("affinity", {}).update(self._about_pods())
         if "topology-spread" in about and draws.chance(0.7):
-            keys = draws.some(_TOPOLOGIES, 1, 2)  # the apiserver takes each once
+            keys = draws.sample(_TOPOLOGIES, 1, 2)  # the apiserver takes each once
             spec["topologySpreadConstraints"] = [self._constraint(key) for key in keys]
         return {"labels": self.app(), "spec": spec}
 
@@ -205,7 +207,7 @@ class Parts:
         if operator in ("Gt", "Lt"):
             return {"key": f"{PREFIX}rank", "operator": operator, "values": [self._draws.pick(_NUMBERS)]}
         key = self._draws.pick(_KEYS)
-        values = {"values": self._draws.some((*_LABELS[key], "other"), 1, 3)} if operator in ("In", "NotIn") else {}
+        values = {"values": self._draws.sample((*_LABELS[key], "other"), 1, 3)} if operator in ("In", "NotIn") else {}
         return {"key": f"{PREFIX}{key}", "operator": operator, **values}
 
     def _toleration(self) -> Manifest:
@@ -236,7 +238,7 @@ class Parts:
         """A pod's containers, init containers and sidecars, with their requests and the ports that they open."""
         draws = self._draws
         # The apiserver takes a port of the node once in a pod.
-        ports = draws.some(_PORTS, len(_PORTS), len(_PORTS)) if "ports" in self._about else []
+        ports = draws.sample(_PORTS, len(_PORTS), len(_PORTS)) if "ports" in self._about else []
         found: Manifest = {"containers": [self._container(ports) for _ in range(draws.pick((1, 2, 2, 3)))]}
         if draws.chance(0.5):
             kinds = [draws.chance(0.6) for _ in range(draws.pick((1, 2)))]
@@ -245,8 +247,8 @@ class Parts:
 
     def _container(self, ports: list[tuple[int, str]], *, sidecar: bool = False) -> Manifest:
         draws = self._draws
-        resources = [one for one in _AMOUNTS if one in self._resources and "room" in self._about]
-        asked = {resource: draws.pick(_AMOUNTS[resource]) for resource in draws.some(resources, 0, 3)}
+        resources = [resource for resource in _AMOUNTS if resource in self._resources and "room" in self._about]
+        asked = {resource: draws.pick(_AMOUNTS[resource]) for resource in draws.sample(resources, 0, 3)}
         # What cannot be overcommitted needs its limit; a limit alone is a request, too.
         limits = {name: asked[name] for name in asked if "/" in name}
         if draws.chance(0.3):
@@ -255,7 +257,7 @@ class Parts:
         container: Manifest = {"resources": {"requests": requests, "limits": limits}}
         if ports and draws.chance(0.4):
             port, protocol = ports.pop()
-            address = {"hostIP": one} if (one := draws.pick(_HOST_IPS)) else {}
+            address = {"hostIP": host_ip} if (host_ip := draws.pick(_HOST_IPS)) else {}
             container["ports"] = [{"containerPort": port, "hostPort": port, "protocol": protocol, **address}]
         if sidecar:
             container["restartPolicy"] = "Always"

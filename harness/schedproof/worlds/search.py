@@ -118,7 +118,7 @@ class Search:
         if short.key != self.world.key and failing_step(short) is None:
             short = self.world
         smallest = smaller(short, failing_step)
-        for world in {one.key: one for one in (smallest, self.world)}.values():
+        for world in {world.key: world for world in (smallest, self.world)}.values():
             wrong = self._run(world, False)
             if wrong is not None:
                 self.world, self.wrong = world, wrong

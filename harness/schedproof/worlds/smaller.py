@@ -110,10 +110,10 @@ def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
         items = list(enumerate(value))
     else:
         return
-    for key, one in items:
+    for key, part in items:
         if len(path) >= 2 and key not in _KEPT:
             yield (*path, key)
-        yield from _paths(one, (*path, key))
+        yield from _paths(part, (*path, key))
 
 
 def _at(value: Any, path: tuple[str | int, ...]) -> Any:

@@ -68,7 +68,7 @@ def _described(name: str, what: Manifest) -> str:
 
 def _flow(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_short(key)}: {_flow(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{_short(key)}: {_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
     return _short(value) if value != "" else '""'
@@ -83,8 +83,8 @@ def yaml_text(world: World, text: str, scheduler_name: str) -> str:
     """YAML for `kubectl apply -f`: nodes and pods in their order; the steps between are in comments."""
     lines = [f"# {line}" for line in (text, in_words(world))]
     lines.append("# What a node offers is its status: `kubectl apply --server-side --subresource=status` sets that.")
-    for said, manifest in _documents(world, scheduler_name):
-        lines += ["---", *(f"# {said}" for said in [said] if said)]
+    for comment, manifest in _documents(world, scheduler_name):
+        lines += ["---", *(f"# {comment}" for comment in [comment] if comment)]
         if manifest is not None:
             lines.append(yaml.safe_dump(manifest, sort_keys=False, width=120).rstrip())
     return "\n".join(lines) + "\n"

@@ -90,7 +90,7 @@ def tidy(world: World) -> World:
     pods: set[str | None] = set()
     for step in map(_without_empty, world.steps):
         about = step.get("node") or (step.get("changed") or {}).get("name")
-        if (about and about not in names) or not pods.issuperset(step[one] for one in _ABOUT_PODS if one in step):
+        if (about and about not in names) or not pods.issuperset(step[field] for field in _ABOUT_PODS if field in step):
             continue
         pods |= {step[kind]["name"] for kind in ("comes", "there") if kind in step}
         pods -= {step.get("deleted")}
@@ -100,11 +100,13 @@ def tidy(world: World) -> World:
 
 def _without_empty(value: Any, field: str = "") -> Any:
     if isinstance(value, dict):
-        kept = {key: _without_empty(one, key) for key, one in value.items()}
-        return {key: one for key, one in kept.items() if (one not in ({}, []) or key in _MEAN_ALL) and one is not False}
+        kept = {key: _without_empty(part, key) for key, part in value.items()}
+        return {
+            key: part for key, part in kept.items() if (part not in ({}, []) or key in _MEAN_ALL) and part is not False
+        }
     if isinstance(value, list):
         # A container that asks for nothing is one all the same.
-        return [one for one in map(_without_empty, value) if one != {} or field in ("containers", "initContainers")]
+        return [item for item in map(_without_empty, value) if item != {} or field in ("containers", "initContainers")]
     return value
 
 
@@ -143,7 +145,9 @@ def _keeps_to_pool(spec: Manifest) -> bool:
         return True
     wanted = [{"key": key, "operator": "In", "values": [value]} for key, value in POOL.items()]
     terms = _node_terms(spec)
-    return bool(terms) and all(one in term.get("matchExpressions", ()) for term in terms for one in wanted)
+    return bool(terms) and all(
+        requirement in term.get("matchExpressions", ()) for term in terms for requirement in wanted
+    )
 
 
 def _node_terms(spec: Manifest) -> list[Manifest]:
@@ -154,44 +158,52 @@ def _node_terms(spec: Manifest) -> list[Manifest]:
 def _takes(spec: Manifest) -> bool:
     affinity = spec.get("affinity", {})
     expressions = [
-        one for term in _node_terms(spec) for kind in ("matchExpressions", "matchFields") for one in term.get(kind, ())
+        expression
+        for term in _node_terms(spec)
+        for kind in ("matchExpressions", "matchFields")
+        for expression in term.get(kind, ())
     ]
     about_pods = [
         term for kind in ("podAffinity", "podAntiAffinity") for term in affinity.get(kind, {}).get(REQUIRED, ())
     ]
-    selectors = [one for term in about_pods for one in term.get("labelSelector", {}).get("matchExpressions", ())]
+    selectors = [
+        expression for term in about_pods for expression in term.get("labelSelector", {}).get("matchExpressions", ())
+    ]
     constraints = spec.get("topologySpreadConstraints", ())
     containers = [*spec.get("containers", ()), *spec.get("initContainers", ())]
     return (
         all(map(_is_expression, [*expressions, *selectors]))
         and all(map(_is_toleration, spec.get("tolerations", ())))
         and all({"labelSelector", "topologyKey"} <= term.keys() for term in about_pods)
-        and all({"topologyKey", "maxSkew", "whenUnsatisfiable"} <= one.keys() for one in constraints)
+        and all({"topologyKey", "maxSkew", "whenUnsatisfiable"} <= constraint.keys() for constraint in constraints)
         # The oracle does not say what one with an empty selector means, see `oracle.coverage`.
-        and all(one.get("labelSelector") for one in constraints)
-        and len({(one["topologyKey"], one["whenUnsatisfiable"]) for one in constraints}) == len(constraints)
+        and all(constraint.get("labelSelector") for constraint in constraints)
+        and len({(constraint["topologyKey"], constraint["whenUnsatisfiable"]) for constraint in constraints})
+        == len(constraints)
         and all(map(_is_container, containers))
         and (bool(spec.get("containers")) or not spec.get("initContainers"))
     )
 
 
-def _is_expression(one: Manifest) -> bool:
-    takes_values = one.get("operator") in ("In", "NotIn", "Gt", "Lt")
-    return {"key", "operator"} <= one.keys() and bool(one.get("values")) == takes_values
+def _is_expression(expression: Manifest) -> bool:
+    takes_values = expression.get("operator") in ("In", "NotIn", "Gt", "Lt")
+    return {"key", "operator"} <= expression.keys() and bool(expression.get("values")) == takes_values
 
 
-def _is_toleration(one: Manifest) -> bool:
-    exists = one.get("operator") == "Exists"
+def _is_toleration(toleration: Manifest) -> bool:
+    exists = toleration.get("operator") == "Exists"
     return (
-        ("key" in one or exists)
-        and not (exists and one.get("value"))
-        and ("tolerationSeconds" not in one or one.get("effect") == "NoExecute")
+        ("key" in toleration or exists)
+        and not (exists and toleration.get("value"))
+        and ("tolerationSeconds" not in toleration or toleration.get("effect") == "NoExecute")
     )
 
 
-def _is_container(one: Manifest) -> bool:
-    resources = one.get("resources", {})
+def _is_container(container: Manifest) -> bool:
+    resources = container.get("resources", {})
     requests, limits = resources.get("requests", {}), resources.get("limits", {})
     # What cannot be overcommitted needs its limit; and a host's port is the container's.
     whole = {name for name in requests if "/" in name}
-    return whole <= limits.keys() and all({"containerPort", "hostPort"} <= port.keys() for port in one.get("ports", ()))
+    return whole <= limits.keys() and all(
+        {"containerPort", "hostPort"} <= port.keys() for port in container.get("ports", ())
+    )

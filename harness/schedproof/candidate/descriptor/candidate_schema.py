@@ -434,7 +434,9 @@ _TIMING = {
 
 def _timing() -> Schema:
     defaults = Timing().as_dict()
-    fields = {name: duration(said, default=format_duration(defaults[name])) for name, said in _TIMING.items()}
+    fields = {
+        name: duration(description, default=format_duration(defaults[name])) for name, description in _TIMING.items()
+    }
     return mapping(fields, "the deadlines that it is judged by")
 
 

@@ -88,10 +88,10 @@ class Neighbourhood:
             others = sum(domain.count[other] for other in meant) - (kind in meant)
             involved = domain.judged[kind] + sum(domain.judged[other] for other in meant)
             if domain.labelled and domain.count[kind] and others > 0 and involved:
-                one = domain.names[kind][-1]
-                other = next(name for other in meant for name in domain.names.get(other, ()) if name != one)
+                first = domain.names[kind][-1]
+                second = next(name for other in meant for name in domain.names.get(other, ()) if name != first)
                 self.wrong.append(
-                    f"{one} and {other} are both in {place}, which the required anti-affinity of {one} forbids"
+                    f"{first} and {second} are both in {place}, which the required anti-affinity of {first} forbids"
                 )
 
     def _judge_together(self, kind: Kind, pod: Manifest, term: Manifest) -> None:
@@ -113,8 +113,8 @@ class Neighbourhood:
         ]
         founded = any(domain.count[other] > domain.judged[other] for domain in places.values() for other in meant)
         for place, domain in lonely[0 if founded or kind not in meant else 1 :]:
-            one = domain.names[kind][-1]
-            self.wrong.append(f"{one} is in {place}, which has no pod that its required affinity matches")
+            lonely_pod = domain.names[kind][-1]
+            self.wrong.append(f"{lonely_pod} is in {place}, which has no pod that its required affinity matches")
 
     def _judge_spread(self, kind: Kind, pod: Manifest, constraint: Manifest) -> None:
         """The skew is never above its maximum: the minimum only grows, and each pod that came was within it then.
@@ -145,16 +145,16 @@ class Neighbourhood:
             elif its_kind == kind and judged and key not in labels(self._nodes[node]):
                 self.wrong.append(f"{full_name(other)} is on {node}, which lacks the topology label {key}")
         fewest = 0 if len(counts) < (constraint.get("minDomains") or 1) else min(counts.values(), default=0)
-        for place, one in latest.items():
+        for place, last in latest.items():
             if counts[place] - fewest > constraint["maxSkew"]:
                 self.wrong.append(
-                    f"{counts[place]} pods such as {one} are in {key}={place}, and {fewest} in another domain: the "
+                    f"{counts[place]} pods such as {last} are in {key}={place}, and {fewest} in another domain: the "
                     f"skew may be {constraint['maxSkew']} at most"
                 )
 
     def _eligible(self, pod: Manifest, constraint: Manifest) -> list[str]:
         """The nodes that count for a constraint: by default taints do not matter, and the pod's node selection does."""
-        keys = [one.get("topologyKey") for one in spec(pod).get("topologySpreadConstraints") or ()]
+        keys = [listed.get("topologyKey") for listed in spec(pod).get("topologySpreadConstraints") or ()]
         return [
             name
             for name, node in self._nodes.items()
