@@ -1,8 +1,10 @@
-"""Upstream's scheduler_perf and ours, the same case by turns on one machine: throughput, and wall time of it all.
+"""Run one scheduler_perf case with upstream's benchmark and with schedproof's, in turn: throughput and wall time.
 
-Upstream's benchmark is compiled from the pinned module, into a folder of its own, at the first call: some minutes.
+Upstream's benchmark is compiled from the pinned module into a folder of its own on the first call, which takes some
+minutes.
 
     python tools/beside_upstream.py --case SchedulingBasic/500Nodes --times 3
+
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ PACKAGE = "k8s.io/kubernetes/test/integration/scheduler_perf/misc"
 
 
 def compiled(folder: Path) -> Path:
-    """Upstream's benchmark as a program."""
+    """Return the program of upstream's benchmark, compiled if it does not exist yet."""
     program = folder / "scheduler_perf"
     if not program.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,14 +51,14 @@ def compiled(folder: Path) -> Path:
 
 
 def sources() -> Path:
-    """Of upstream's benchmark: it reads its cases and templates from where it is."""
+    """Return the source folder of upstream's benchmark, where it reads its cases and templates."""
     cache = subprocess.run(["go", "env", "GOMODCACHE"], capture_output=True, text=True, check=True).stdout.strip()
     version = load().builds(DEFAULT_KUBERNETES)["kube-scheduler"].version
     return Path(cache) / f"k8s.io/kubernetes@{version}" / PACKAGE.removeprefix("k8s.io/kubernetes/")
 
 
 def upstream(program: Path, case: str, etcd: Path) -> float:
-    """Pods per second, on average, as upstream counts them."""
+    """Return upstream's average throughput, in pods per second."""
     command = [
         program, "-test.run=^$", f"-test.bench=BenchmarkPerfScheduling/{case}$", "-test.benchtime=1ns",
         "-test.timeout=60m", "-perf-scheduling-label-filter=",
@@ -69,7 +71,7 @@ def upstream(program: Path, case: str, etcd: Path) -> float:
 
 
 def as_upstream() -> Candidate:
-    """The stock scheduler, which scores as many nodes as Kubernetes' default has it: of 5,000 a tenth."""
+    """Return the stock scheduler with the default percentageOfNodesToScore: of 5,000 nodes it scores a tenth."""
     stock = find_candidate("stock")
     configuration = {
         "apiVersion": SERVED_VERSION,
@@ -80,7 +82,7 @@ def as_upstream() -> Candidate:
 
 
 def ours(case: str, binaries: dict[str, Path]) -> float:
-    """Pods per second of one drain, after its first tenth; with kube-scheduler in a process of its own."""
+    """Return the throughput of one drain without its first tenth, in pods per second, of a separate kube-scheduler."""
     with tempfile.TemporaryDirectory() as scratch:
         workload = import_case(sources() / "performance-config.yaml", case)
         cluster = LeanCluster(DEFAULT_KUBERNETES, binaries, Path(scratch))
@@ -100,19 +102,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", default="SchedulingBasic/500Nodes")
     parser.add_argument("--times", type=int, default=3)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     found = resolve((*BINARIES, BINARY), kubernetes=DEFAULT_KUBERNETES, explicit={}, progress=ConsoleProgress())
-    binaries = {name: one.path for name, one in found.items()}
+    binaries = {name: binary.path for name, binary in found.items()}
     program = compiled(cache_dir() / "upstream")
-    say = sys.stdout.write
-    for number in range(asked.times):
+    write = sys.stdout.write
+    for number in range(arguments.times):
         begin = time.monotonic()
-        theirs = upstream(program, asked.case, binaries["etcd"])
+        theirs = upstream(program, arguments.case, binaries["etcd"])
         middle = time.monotonic()
-        our = ours(asked.case, binaries)
+        our = ours(arguments.case, binaries)
         end = time.monotonic()
-        say(
-            f"{asked.case} {number + 1}: "
+        write(
+            f"{arguments.case} {number + 1}: "
             f"upstream {theirs:.0f} pods/s in {middle - begin:.1f} s, ours {our:.0f} pods/s in {end - middle:.1f} s: "
             f"throughput {our / theirs:.2f}, time {(end - middle) / (middle - begin):.2f}\n"
         )

@@ -1,4 +1,4 @@
-"""Something else for the machine to do, while a tool looks how the harness gets on beside it."""
+"""Load for the machine's processors while a tool observes the harness."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LOOP = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(ran
 
 @contextlib.contextmanager
 def busy_loops(count: int) -> Iterator[None]:
-    """So many processes that want a whole core each, as long as this lasts; they end with us, however we end."""
+    """A context in which this many processes each use a whole core; they also end if this process is killed."""
     with contextlib.ExitStack() as running:
         for _ in range(count):
             loop = subprocess.Popen([sys.executable, "-c", _LOOP])

@@ -1,4 +1,4 @@
-"""Run the gate several times, every second time with one core kept busy by something else: `make gate-soak N=6`."""
+"""Run the gate several times, every second time with a busy loop on one core: `make gate-soak N=6`."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """Judge every planted defect on the clauses that must catch it, and write the table: `make defects`.
 
-Reads fixtures/defects.yaml; with `--unusual` fixtures/unusual.yaml, whose candidates are correct and must pass. Each
-candidate is tried on its own clauses only, on an embedded cluster that it shares with others. Exits with 1 if a defect
-is not caught, or if what is correct does not pass.
+Reads fixtures/defects.yaml; with `--unusual`, fixtures/unusual.yaml, whose candidates are correct and must pass.
+Each candidate is tried on its own clauses only, on an embedded cluster that it shares with others. Exits with 1 if a
+defect is not caught, or if a correct candidate does not pass.
 
-With `--ladder` as users run it: together with the clauses that others wait for, and without `--keep-going`; prints what
-was not tried because it waits for another clause that failed. Candidates on which no clause waits are left out.
+With `--ladder`, clauses run as in a user's run: together with the clauses on which others wait, and without
+`--keep-going`; prints which clauses were not tried because the clause that they wait for failed. Candidates without
+such clauses are left out.
 """
 
 from __future__ import annotations
@@ -34,29 +35,29 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "fixtures" / "recorded.tar.xz"
 _PAIRS = "JUDGE_DEFECTS_PAIRS"
 """Environment variable: candidates' names and clauses to try, as JSON."""
-_FAILURES = "# Written by `make defects`: of each clause a planted candidate that it caught, and what was found.\n"
+_FAILURES = "# Written by `make defects`: for each clause, a planted candidate that it caught, and the finding.\n"
 ROWS: list[dict[str, Any]] = yaml.safe_load((ROOT / "fixtures" / "defects.yaml").read_text())
 UNUSUAL: list[dict[str, Any]] = yaml.safe_load((ROOT / "fixtures" / "unusual.yaml").read_text())
 
 
 def name_of(row: dict[str, Any]) -> str:
-    """The metadata.name of a row's candidate."""
+    """Return the metadata.name of a row's candidate."""
     descriptor = yaml.safe_load((ROOT / "fixtures" / "candidates" / row["candidate"] / "candidate.yaml").read_text())
     return str(descriptor["metadata"]["name"])
 
 
 def clauses_of(row: dict[str, Any]) -> list[str]:
-    """The clauses that a row's candidate is tried on."""
+    """Return the clauses that a row's candidate is tried on."""
     return list(row["fails"] if "fails" in row else row["passes"])
 
 
 def expected_of(row: dict[str, Any]) -> str:
-    """The outcome that they must have."""
+    """Return the outcome that these clauses must have."""
     return "failed" if "fails" in row else "passed"
 
 
 def quick(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What `make test-all` tries: as few clauses as leave no clause untried, of defects without a recorded history."""
+    """Return the rows of `make test-all`: unrecorded defects, with few clauses that cover all clauses."""
     left = {clause for row in rows for clause in clauses_of(row)}
     chosen = []
     for row in sorted((row for row in rows if not row.get("recorded")), key=lambda row: len(clauses_of(row))):
@@ -68,8 +69,8 @@ def quick(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def record(rows: list[dict[str, Any]], report: Path) -> None:
-    """Keep the histories that a run's report folder has of these rows, beside those of others that were kept before."""
-    kept_now, kept_ever = ({name_of(row) for row in some if row.get("recorded")} for some in (rows, ROWS))
+    """Add the histories in a run's report folder to the recorded ones, which are kept for all other rows."""
+    kept_now, kept_ever = ({name_of(row) for row in group if row.get("recorded")} for group in (rows, ROWS))
     with tempfile.TemporaryDirectory() as scratch:
         kept = Path(scratch)
         if RECORDED.exists():
@@ -82,9 +83,9 @@ def record(rows: list[dict[str, Any]], report: Path) -> None:
             inside = path.relative_to(report / "candidates")
             if inside.parts[0] in kept_now:
                 (kept / inside).parent.mkdir(parents=True, exist_ok=True)
-                # Histories name the folder of the checkout, which means nothing on another machine.
+                # Histories contain the checkout's path, which means nothing on another machine.
                 (kept / inside).write_bytes(path.read_bytes().replace(os.fsencode(ROOT), b"/schedproof"))
-        # Minutes of computing: whole or not at all, however we end.
+        # Compression takes minutes: replace the archive only when it is complete.
         written = kept / RECORDED.name
         with tarfile.open(written, "w:xz", preset=9 | lzma.PRESET_EXTREME) as archive:
             for path in sorted(kept.glob("**/history.jsonl")):
@@ -100,7 +101,7 @@ def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """As a pytest plugin, which we are in the process that judges: keep each candidate's own clauses."""
+    """Keep each candidate's own clauses. This module is a pytest plugin in the judging process."""
     wanted = {tuple(pair) for pair in json.loads(os.environ[_PAIRS])}
     items[:] = [
         item
@@ -113,7 +114,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def judge(
     rows: list[dict[str, Any]], report: Path, jobs: int, options: tuple[str, ...] = (), *, ladder: bool = False
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """Candidate's name to clause to what report.json says of it. `options` are pytest's."""
+    """Judge the rows, and return candidate name to clause to its entry in report.json. `options` are pytest's."""
     basics = {"core/alive", "core/binds"}.union(*(clause.stands_on for clause in CATALOGUE.values())) if ladder else ()
     candidates = list(dict.fromkeys(str(ROOT / "fixtures" / "candidates" / row["candidate"]) for row in rows))
     pairs = [(name_of(row), clause) for row in rows for clause in (*clauses_of(row), *row.get("tried", ()), *basics)]
@@ -124,7 +125,7 @@ def judge(
         *(f"--sched-candidate={candidate}" for candidate in candidates), *options,
     ]  # fmt: skip
     if jobs > 1:
-        # Most of the time is spent waiting for a candidate that does not do what it should.
+        # Most of the time passes in waits for candidates that do not do what they should.
         command += [f"-n{jobs}", "--max-worker-restart=0"]
     report.mkdir(parents=True, exist_ok=True)
     with (report / "pytest.log").open("w") as log:
@@ -134,18 +135,21 @@ def judge(
             preexec_fn=lambda: end_with_parent(signal.SIGTERM),
         )  # fmt: skip
     if not (report / "report.json").exists():
-        sys.exit(f"no report in {report}; its pytest said:\n{(report / 'pytest.log').read_text()}")
+        sys.exit(f"no report in {report}: pytest ended without one. Its output:\n{(report / 'pytest.log').read_text()}")
     return verdicts_of(report)
 
 
 def verdicts_of(report: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """Candidate's name to clause to what the report.json of a folder says of it."""
+    """Return candidate name to clause to its entry in the report.json of a folder."""
     document = json.loads((report / "report.json").read_text())
-    return {one["name"]: {clause["id"]: clause for clause in one["clauses"]} for one in document["candidates"]}
+    return {
+        candidate["name"]: {clause["id"]: clause for clause in candidate["clauses"]}
+        for candidate in document["candidates"]
+    }
 
 
 def table(rows: list[dict[str, Any]], outcomes: dict[str, dict[str, str]], earlier: str = "") -> str:
-    """Markdown: a line for each row. Outcomes of candidates that were not tried are from `earlier`, such a table."""
+    """Return a Markdown table with a line for each row. `earlier`: a previous table, for untried candidates."""
     cells = [line.strip("|").split("|") for line in earlier.splitlines()]
     kept = {line[2].strip(): line[3].strip() for line in cells if len(line) == 4}
     lines = ["| system | defect | candidate | clauses that catch it |", "|---|---|---|---|"]
@@ -162,9 +166,9 @@ def table(rows: list[dict[str, Any]], outcomes: dict[str, dict[str, str]], earli
 def failures(
     rows: list[dict[str, Any]], judged: dict[str, dict[str, dict[str, Any]]], earlier: dict[str, dict[str, str]]
 ) -> dict[str, dict[str, str]]:
-    """For each clause that caught one: a candidate, if possible with that defect alone, and its finding.
+    """Return, for each clause that caught a candidate, that candidate (if possible of a single defect) and the finding.
 
-    `earlier`: of another run; its candidates that were not tried in this one are kept.
+    `earlier`: the result of a previous run; its entries for candidates that were not tried in this run are kept.
     """
     caught = [
         (row["candidate"].endswith("as-published"), number, clause, row["candidate"], verdict["summary"])
@@ -175,8 +179,8 @@ def failures(
     tried = {row["candidate"] for row in rows}
     left = {row["candidate"] for row in ROWS} - tried
     return {
-        clause: {"candidate": candidate, "finding": textwrap.shorten(said.split("\n")[0], 400, placeholder=" ...")}
-        for _, _, clause, candidate, said in sorted(caught, key=lambda case: case[:2], reverse=True)
+        clause: {"candidate": candidate, "finding": textwrap.shorten(summary.split("\n")[0], 400, placeholder=" ...")}
+        for _, _, clause, candidate, summary in sorted(caught, key=lambda case: case[:2], reverse=True)
     } | {clause: entry for clause, entry in earlier.items() if clause in CATALOGUE and entry["candidate"] in left}
 
 
@@ -186,16 +190,22 @@ def _text(path: Path) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("only", nargs="*", metavar="CANDIDATE", help="of these files (default: all)")
+    parser.add_argument(
+        "only", nargs="*", metavar="CANDIDATE", help="only these candidates, as in the fixture file (default: all)"
+    )
     parser.add_argument("--unusual", action="store_true", help="the correct candidates of fixtures/unusual.yaml")
-    parser.add_argument("--all", action="store_true", help="both")
-    parser.add_argument("--quick", action="store_true", help="what `make test-all` tries")
-    parser.add_argument("--ladder", action="store_true", help="without --keep-going: what waits for what")
-    parser.add_argument("--record", action="store_true", help="keep the histories of the others")
-    parser.add_argument("--jobs", type=int, default=4, metavar="N", help="clusters at once (default: 4)")
-    parser.add_argument("--report", type=Path, help="where the evidence goes (default: nowhere)")
-    parser.add_argument("--table", type=Path, help="update the table in this file: the rows of these candidates")
-    parser.add_argument("--failures", type=Path, help="update in this file what a failure of each clause looks like")
+    parser.add_argument("--all", action="store_true", help="planted defects and correct candidates")
+    parser.add_argument("--quick", action="store_true", help="the rows that `make test-all` tries")
+    parser.add_argument(
+        "--ladder", action="store_true", help="without --keep-going: print which clauses wait for which"
+    )
+    parser.add_argument(
+        "--record", action="store_true", help="record the histories of these candidates, and keep those of the others"
+    )
+    parser.add_argument("--jobs", type=int, default=4, metavar="N", help="clusters at the same time (default: 4)")
+    parser.add_argument("--report", type=Path, help="folder for the evidence (default: a temporary folder)")
+    parser.add_argument("--table", type=Path, help="update the rows of these candidates in the table of this file")
+    parser.add_argument("--failures", type=Path, help="update the example of a failure of each clause in this file")
     arguments = parser.parse_args()
     end_with_parent(signal.SIGTERM)
     defects = [] if arguments.unusual else quick(ROWS) if arguments.quick else ROWS
@@ -231,7 +241,7 @@ def main() -> int:
         if any((name, c) not in waits and outcomes.get(name, {}).get(c) != expected_of(row) for c in clauses_of(row))
     ]
     for row in missed:
-        sys.stderr.write(f"not {expected_of(row)} on all of them: {row['candidate']}\n")
+        sys.stderr.write(f"not every clause {expected_of(row)}: {row['candidate']}\n")
     return 1 if missed else 0
 
 

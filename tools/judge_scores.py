@@ -1,8 +1,8 @@
-"""What `schedproof normalize` finds: `make scores`, and docs/scores.md.
+"""Write what `schedproof normalize` finds into docs/scores.md: `make scores`.
 
-Two tables. The described candidates, by clause and surface, with the smallest case that fails: judged on an embedded
-cluster. And the mutation check: each planted defect of fixtures/scoring is caught by its clause, and no right formula
-is blamed, with `--seeds` different seeds. Exits with 1 where that is not so.
+There are two results. A table of the described candidates, by clause and surface, with the smallest failing case,
+from an embedded cluster. And the mutation check: each planted defect of fixtures/scoring is caught by its clause,
+and no correct formula fails, with `--seeds` different seeds. Exits with 1 if the mutation check fails.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RIGHT = {
 
 
 def judged(cases: str, report: Path) -> list[dict[str, Any]]:
-    """What report.json says of the described candidates."""
+    """Judge the described candidates, and return their entries in report.json."""
     described = ROOT / "fixtures" / "candidates" / "described"
     candidates = [str(described / system / form) for system, forms in SYSTEMS.items() for form in forms]
     command = [sys.executable, "-m", "schedproof", "normalize", *candidates, f"--cases={cases}", f"--report={report}"]
@@ -52,7 +52,7 @@ def judged(cases: str, report: Path) -> list[dict[str, Any]]:
 
 
 def table(candidates: list[dict[str, Any]]) -> str:
-    """Markdown: a line for each candidate, clause and surface that failed, and one for each that passed everything."""
+    """Return a Markdown table: each failed candidate, clause and surface; one line for a candidate without failures."""
     lines = [
         "| candidate | clause | surface | smallest failing case: B/s, or raw (normalize-score), by node: scores |",
         "|---|---|---|---|",
@@ -78,13 +78,13 @@ def _case(scoring: dict[str, Any]) -> str:
     for question in scoring["questions"]:
         readings = ", ".join(node["reading"] for node in question["nodes"])
         scores = ", ".join("/".join(map(str, node["scores"])) or "none" for node in question["nodes"])
-        said = question["unanswered"].split("\n")[0].replace("|", "\\|")
-        questions.append(f"{readings}: {said or scores}")
+        reason = question["unanswered"].split("\n")[0].replace("|", "\\|")
+        questions.append(f"{readings}: {reason or scores}")
     return "; ".join(questions)
 
 
 def missed_defects() -> list[str]:
-    """Planted defects that their clause lets pass within the profile `ci`; a line each."""
+    """Return a line for each planted defect that passes its clause with the cases of the profile `ci`."""
     cases, _ = PROFILES["ci"]
     missed = []
     for name, defect in defects.DEFECTS.items():
@@ -97,7 +97,7 @@ def missed_defects() -> list[str]:
 
 
 def blamed_formulas(seeds: int) -> list[str]:
-    """Right formulas that are blamed by a clause, with the cases of the profile `quick` for each seed; a line each."""
+    """Return a line for each failure of a correct formula, with the cases of the profile `quick` for each seed."""
     cases, _ = PROFILES["quick"]
     blamed = []
     for formula, features in RIGHT.items():
@@ -112,25 +112,25 @@ def blamed_formulas(seeds: int) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", default="quick", help="of the described candidates (default: quick)")
-    parser.add_argument("--seeds", type=int, default=50, help="with which right formulas are tried (default: 50)")
+    parser.add_argument("--cases", default="quick", help="profile of the described candidates' cases (default: quick)")
+    parser.add_argument("--seeds", type=int, default=50, help="number of seeds for correct formulas (default: 50)")
     parser.add_argument("--table", type=Path, help="write the tables to this file")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         text = table(judged(arguments.cases, Path(scratch) / "report"))
     missed, blamed = missed_defects(), blamed_formulas(arguments.seeds)
-    said = (
+    checked = (
         f"Of {len(defects.DEFECTS)} planted defects {len(defects.DEFECTS) - len(missed)} are caught by their clauses "
-        f"(profile `ci`); {len(RIGHT)} right formulas,\nwith {arguments.seeds} seeds each, are blamed "
+        f"(profile `ci`); {len(RIGHT)} correct formulas,\nwith {arguments.seeds} seeds each, fail "
         f"{len(blamed)} times (profile `quick`).\n"
     )
-    sys.stdout.write(text + said + "".join(f"{line}\n" for line in (*missed, *blamed)))
+    sys.stdout.write(text + checked + "".join(f"{line}\n" for line in (*missed, *blamed)))
     if arguments.table:
         arguments.table.write_text(
             "# What property tests of scores find\n\nWritten by `make scores`. The described systems, one defect at a "
             "time and corrected, on each surface that they\n"
             f"offer (`schedproof normalize --cases {arguments.cases}`).\n\n"
-            f"{text}\n## Mutation check\n\n{said}"
+            f"{text}\n## Mutation check\n\n{checked}"
         )
     return 1 if missed or blamed else 0
 

@@ -1,7 +1,7 @@
-"""Keep a run as a golden history, for tests/judge/test_golden.py: `python tools/keep_golden.py REPORT NAME`.
+"""Keep a run as a golden history for tests/judge/test_golden.py: `python tools/keep_golden.py REPORT NAME`.
 
-REPORT is the folder of a run of one candidate on one cluster (`--jobs 1`), recorded by a version that is to be read for
-ever. What is kept is its history, compressed, and the outcomes in its report.json.
+REPORT is the report folder of a run of one candidate on one cluster (`--jobs 1`). Later versions must always be able
+to read its history. The history, compressed, and the outcomes in report.json are kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def main(report: str, name: str) -> None:
     (candidate,) = json.loads((Path(report) / "report.json").read_text())["candidates"]
     (history,) = Path(report).glob(f"candidates/*/{FILE}")
     content = history.read_bytes()
-    # Folders of the machine mean nothing on another.
+    # Paths of this machine mean nothing on another.
     checkout, _, _ = json.loads(content.splitlines()[0])["candidate"]["path"].partition("/fixtures/")
     kept = GOLDEN / name
     kept.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Tables of docs that tools write, between `<!-- begin: COMMAND -->` and `<!-- end: COMMAND -->`."""
+"""Tables in docs that tools write, between `<!-- begin: COMMAND -->` and `<!-- end: COMMAND -->`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_table(page: Path, command: str, table: str) -> None:
-    """Put what a command has found in the place of what stands there."""
+    """Replace the table of a command in a page."""
     begin, end = f"<!-- begin: {command} -->", f"<!-- end: {command} -->"
     before, _, rest = page.read_text().partition(begin)
     page.write_text(f"{before}{begin}\n{table}{end}{rest.partition(end)[2]}")

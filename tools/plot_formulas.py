@@ -1,6 +1,7 @@
-"""Draws the plots of docs/scoring.md, from fixtures/scoring/formulas.py, as SVG: nothing to install.
+"""Draw the plots of docs/scoring.md from fixtures/scoring/formulas.py, as SVG, without further packages.
 
 .venv/bin/python tools/plot_formulas.py          # writes docs/images/*.svg; test_formulas.py compares them
+
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import formulas  # noqa: E402
 sys.path.pop(0)
 
 WIDTH, HEIGHT, MARGIN, LEGEND = 380, 250, 48, 34
-# Okabe and Ito's colours, which are told apart by colour-blind readers; dashes, where there is no colour.
+# Okabe and Ito's colours, which colour-blind readers can tell apart; dashes, for print without colours.
 STROKES = (("#0072B2", ""), ("#D55E00", "7 3"), ("#009E73", "2 3"), ("#CC79A7", "9 3 2 3"), ("#555555", "4 4"))
 
 
@@ -70,7 +71,7 @@ class Panel:
 
 
 def picture(panels: Sequence[Panel]) -> str:
-    """Panels side by side, above one legend for all."""
+    """Return panels side by side, above one legend for all."""
     width, height = WIDTH * len(panels), HEIGHT + LEGEND
     legends = {line.legend: line.stroke for panel in panels for line in panel.lines}
     parts = [panel.svg(WIDTH * number) for number, panel in enumerate(panels)]
@@ -98,10 +99,12 @@ def _formulas_of(title: str, traffic: Sequence[float]) -> Panel:
 
 
 def _truncated(highest: int) -> Panel:
-    """One node's score as its traffic goes from 0 to that of the loudest, 1.4 MB/s; on the scale of 0..100."""
+    """Return the panel of one node's score while its traffic goes from 0 to the loudest node's 1.4 MB/s, scaled to
+    0..100.
+    """
     loudest, steps = 1.4e6, 280
     traffic = [loudest * step / steps for step in range(steps + 1)]
-    scores = [formulas.divide_by_max({"a": one, "loudest": loudest}, highest)["a"] for one in traffic]
+    scores = [formulas.divide_by_max({"a": reading, "loudest": loudest}, highest)["a"] for reading in traffic]
     exact = [(reading / 1e6, 100 - 100 * reading / loudest) for reading in traffic]
     whole = [(reading / 1e6, score * 100 / highest) for reading, score in zip(traffic, scores, strict=True)]
     ticks = [(tenth / 10, f"{tenth / 10:g}") for tenth in range(0, 15, 2)]
@@ -110,7 +113,7 @@ def _truncated(highest: int) -> Panel:
 
 
 def plots() -> dict[str, str]:
-    """By the name of their file."""
+    """Return each plot's SVG by file name."""
     even = [1e6 + 50e3 * number for number in range(21)]
     return {
         "formulas.svg": picture(

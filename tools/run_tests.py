@@ -1,8 +1,8 @@
-"""Run parts of all tests, and say what came of each: `make test` is the part `gate`, `make test-all` all of them.
+"""Run parts of the test suite, and summarise their results: `make test` runs `gate`, `make test-all` all parts.
 
-A part that passed on a commit, with nothing uncommitted, leaves the hash of that tree in build/passed/PART, and is not
-run on it again unless `--again` is given; so what was interrupted goes on where it was. What a part prints is kept in
-build/logs/PART.log. The last lines say what failed, and why.
+When a part passes without uncommitted changes, the hash of that tree is written to build/passed/PART, and the part
+is not run on the tree again without `--again`; an interrupted run therefore continues where it was. The output of a
+part is in build/logs/PART.log. The last lines name the failures, and their reasons.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from typing import IO
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 PYTHON = sys.executable
-SAID = 30
-"""Lines at the end that say what failed."""
+LAST_LINES = 30
+"""Lines at the end of the output that describe failures."""
 
 
 def tests(*arguments: str) -> tuple[str, ...]:
-    """A command of pytest; the slowest tests are shown."""
+    """Return a pytest command that also shows the slowest tests."""
     return (PYTHON, "-m", "pytest", "--durations=10", *arguments)
 
 
 def tool(name: str, *arguments: str) -> tuple[str, ...]:
-    """A command that was installed beside this Python."""
+    """Return a command that is installed next to this Python."""
     return (str(Path(PYTHON).parent / name), *arguments)
 
 
@@ -60,25 +60,25 @@ PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
         tests("tests/live/test_defects.py", "tests/live/test_unusual.py", "-m", "slow", "-k", f"not {DESCRIBED}"),
     ),
     "described": (tests("tests/live/test_defects.py", "-m", "slow", "-k", DESCRIBED),),
-    # By file, because fixtures of a session or a module bring up what takes minutes.
+    # By file, because fixtures of a session or a module take minutes to start.
     "live": (tests("tests/live", "-m", "slow and not planted and not kind", "-n2", "--dist=loadfile"),),
     "kind": (tests("tests/live", "-m", "slow and kind"),),
     "bounds": ((str(ROOT / "tools" / "bounds"), "python3"),),
 }
-"""What each part runs, in the order in which all are run."""
+"""The commands of each part, in the order in which all parts run."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """A test, or a command, that failed, and the end of what it said."""
+    """A failed test or command, and the end of its output."""
 
     name: str
-    said: str
+    output: str
 
 
 @dataclasses.dataclass
 class Outcome:
-    """What came of a part."""
+    """The result of a part."""
 
     part: str
     seconds: float = 0.0
@@ -88,7 +88,7 @@ class Outcome:
 
 
 def tree() -> str:
-    """The hash of what is committed; empty where something is not."""
+    """Return the hash of the committed tree; "" if there are uncommitted changes."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -98,12 +98,12 @@ def tree() -> str:
 
 
 def passed(part: str) -> Path:
-    """The file that has the tree on which a part passed last."""
+    """Return the file with the hash of the tree on which a part last passed."""
     return BUILD / "passed" / part
 
 
 def run(part: str) -> Outcome:
-    """Run a part's commands, until one fails."""
+    """Run a part's commands until one fails."""
     outcome = Outcome(part)
     began, before = time.monotonic(), tree()
     passed(part).unlink(missing_ok=True)
@@ -122,9 +122,9 @@ def run(part: str) -> Outcome:
             break
         found = _failures(junit, outcome) if junit.exists() else []
         if status != 0:
-            # pytest's junit.xml lacks what went wrong outside tests.
-            said = log.read_text(errors="replace").splitlines()[-SAID:]
-            outcome.failures += found or [Failure(shlex.join(_shown(command)), "\n".join(said))]
+            # pytest's junit.xml lacks errors outside tests.
+            end = log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+            outcome.failures += found or [Failure(shlex.join(_shown(command)), "\n".join(end))]
             outcome.result = "failed"
             break
     outcome.seconds = time.monotonic() - began
@@ -139,11 +139,11 @@ def _shown(command: tuple[str, ...]) -> list[str]:
 
 
 def _tee(command: tuple[str, ...], log: Path) -> int:
-    """Print what a command prints, and keep it. An interrupt goes to the command as well, which ends by itself."""
+    """Run a command, print its output, and append it to the log. An interrupt is passed on to the command."""
     line = f"$ {shlex.join(_shown(command))}\n"
     sys.stdout.write(line)
     sys.stdout.flush()
-    # Python writes bytecode, and pytest the assertions that it has rewritten, or hundreds of processes do it again.
+    # Let Python write bytecode, and pytest its rewritten assertions: hundreds of processes would do it again.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["NO_MKDOCS_2_WARNING"] = "1"
     with log.open("ab") as kept:
@@ -158,7 +158,8 @@ def _tee(command: tuple[str, ...], log: Path) -> int:
             try:
                 _copy(process.stdout, kept)
             except KeyboardInterrupt:
-                # A terminal has sent it to the command as well, which now unwinds; others, such as make, have not.
+                # A terminal has sent the interrupt to the command as well, which now unwinds; other senders, such as
+                # make, have not.
                 process.send_signal(signal.SIGINT)
                 _copy(process.stdout, kept)
                 process.wait()
@@ -174,7 +175,7 @@ def _copy(source: IO[bytes], kept: IO[bytes]) -> None:
 
 
 def _failures(junit: Path, outcome: Outcome) -> list[Failure]:
-    """Failed tests of a junit.xml of pytest, whose number of tests is added to the outcome's."""
+    """Return the failed tests of pytest's junit.xml, and add its number of tests to the outcome."""
     found = []
     for case in ET.parse(junit).iter("testcase"):  # noqa: S314 - our own pytest has just written it
         outcome.tests += case.find("skipped") is None
@@ -185,31 +186,33 @@ def _failures(junit: Path, outcome: Outcome) -> list[Failure]:
 
 
 def summary(outcomes: list[Outcome]) -> str:
-    """A table of the parts, and what failed, in few lines."""
+    """Return a table of the parts, and a few lines on each failure."""
     lines = [f"{'part':<14}{'time':>8}{'tests':>8}{'failed':>8}  result"]
-    for one in outcomes:
-        clock = "{}m{:02}s".format(*divmod(round(one.seconds), 60))
-        lines.append(f"{one.part:<14}{clock:>8}{one.tests:>8}{len(one.failures):>8}  {one.result}")
-    failures = [failure for one in outcomes for failure in one.failures]
+    for outcome in outcomes:
+        clock = "{}m{:02}s".format(*divmod(round(outcome.seconds), 60))
+        lines.append(f"{outcome.part:<14}{clock:>8}{outcome.tests:>8}{len(outcome.failures):>8}  {outcome.result}")
+    failures = [failure for outcome in outcomes for failure in outcome.failures]
     if failures:
-        each = max(1, (SAID - len(lines)) // len(failures) - 1)
-        for failure in failures[:SAID]:
-            said = [line for line in failure.said.splitlines() if line.strip()][:each]
-            lines += [f"FAILED {failure.name}", *(textwrap.shorten(f"    {line}", 200) for line in said)]
-        lines.append(f"logs: {BUILD / 'logs'}; what live tests left: {BUILD / 'failed'}")
+        each = max(1, (LAST_LINES - len(lines)) // len(failures) - 1)
+        for failure in failures[:LAST_LINES]:
+            shown = [line for line in failure.output.splitlines() if line.strip()][:each]
+            lines += [f"FAILED {failure.name}", *(textwrap.shorten(f"    {line}", 200) for line in shown)]
+        lines.append(f"logs: {BUILD / 'logs'}; evidence of failed live tests: {BUILD / 'failed'}")
     return "\n".join(lines)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
-    parser.add_argument("--again", action="store_true", help="also what has passed on this tree")
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"parts to run, of {', '.join(PARTS)} (default: all except check)"
+    )
+    parser.add_argument("--again", action="store_true", help="also parts that have passed on this tree")
     arguments = parser.parse_args()
     if unknown := [part for part in arguments.parts if part not in PARTS]:
-        parser.error(f"no part {', '.join(unknown)}: name some of {', '.join(PARTS)}")
+        parser.error(f"unknown part {', '.join(unknown)}: choose from {', '.join(PARTS)}")
     shutil.rmtree(BUILD / "failed", ignore_errors=True)
     outcomes = []
-    # What is checked is the first half of the gate.
+    # The part `check` is the first half of the gate.
     for part in arguments.parts or [part for part in PARTS if part != "check"]:
         now = tree()
         if not arguments.again and now and passed(part).exists() and passed(part).read_text().strip() == now:

@@ -1,7 +1,8 @@
-"""Slots: what keeps a whole machine busy (a cluster of a test, a build) waits here for its turn, across processes.
+"""Slots limit how many processes keep this machine busy: a test's cluster or a build waits for a free slot.
 
-There are as many slots as clusters fit on this machine (`schedproof doctor` says how many); each is a lock file in the
-cache, which its holder's end frees, however it ends. `python tools/slots.py COMMAND...` runs a command in a slot.
+There are as many slots as clusters fit on this machine (`schedproof doctor` prints the number). Each is a lock file
+in the cache; the kernel releases the lock when its holder ends. `python tools/slots.py COMMAND...` runs a command in
+a slot.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.run.plan import fitting_jobs
 
-SLOT_FREE = Deadline("slot free", 7200, "others' tests and builds come first: the longest part of all tests")
+SLOT_FREE = Deadline("slot free", 7200, "other tests and builds come first: the longest part of all tests")
 
 
 @contextlib.contextmanager
 def take() -> Iterator[None]:
-    """Hold a slot: wait until one is free, and free it at the end."""
+    """A context that holds a slot, once one is free."""
     folder = cache_dir() / "slots"
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as closing:
@@ -31,7 +32,7 @@ def take() -> Iterator[None]:
             for file in files:
                 with contextlib.suppress(BlockingIOError):
                     return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            raise NotYet(f"all {len(files)} are taken")
+            raise NotYet(f"all {len(files)} slots are taken")
 
         wait_for(probe, SLOT_FREE, what="a free slot", poll=0.1)
         yield

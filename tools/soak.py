@@ -1,12 +1,12 @@
-"""Judge what is correct again and again, by other seeds each time, every second time on a busy machine: `make soak`.
+"""Judge correct candidates repeatedly with new seeds, every second time on a busy machine: `make soak`.
 
-Tried are the stock scheduler, the references and the corrected described systems on all that they claim, the unusual
-candidates (fixtures/unusual.yaml) on what is listed for them, and the stock scheduler on random worlds besides, 500 at
-a time. A failed clause is a false blame. Each run is judged again from its record, and must get the same verdicts.
+Candidates are the stock scheduler, the references and the corrected described systems on all that they claim, the
+unusual candidates (fixtures/unusual.yaml) on their listed clauses, and the stock scheduler on 500 random worlds at a
+time. A failed clause is a false failure. Each run is judged again from its record, and must get the same verdicts.
 
-A run is a line of build/soak/runs.jsonl as soon as it has ended, so that a soak can be interrupted, and goes on where
-it was; the evidence of one that is not as it should be stays beside it. Exits with 1 if anything was blamed or judged
-otherwise a second time, or if more than one verdict in a thousand is `invalid`.
+When a run has ended, it is added as a line to build/soak/runs.jsonl, so an interrupted soak continues where it was;
+the evidence of a run that is not as expected stays in the same folder. Exits with 1 if a clause failed, or if a
+verdict differed the second time, or if more than one verdict in a thousand is `invalid`.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ CANDIDATES = ROOT / "fixtures" / "candidates"
 PAGE = ROOT / "docs" / "trust.md"
 WORLDS = "stock, 500 random worlds"
 LOOPS = 4
-"""Busy loops for each core, in a busy run."""
+"""Busy loops per core, in a busy run."""
 MOST_INVALID = 1e-3
 
 
 def subjects() -> dict[str, list[str]]:
-    """What is correct: a path below fixtures/candidates, or a shipped candidate's name, to the clauses; none: all."""
+    """Return correct candidates (paths below fixtures/candidates, shipped names) to their clauses; empty: all."""
     shipped: dict[str, list[str]] = {
         name: [] for name in ("stock", "least-traffic-extender", "least-traffic-controller", "least-traffic-plugin")
     }
@@ -53,22 +53,22 @@ def subjects() -> dict[str, list[str]]:
 
 
 def earlier() -> list[dict[str, Any]]:
-    """The runs that have ended. A line that was cut off by the end of the machine is left out."""
+    """Return the recorded runs. An incomplete line, left by a crash of the machine, is skipped."""
     if not RUNS.exists():
         return []
     return [json.loads(line) for line in RUNS.read_text().splitlines() if line.endswith("}")]
 
 
 def turn(runs: list[dict[str, Any]], names: list[str], first_seed: int, *, idle: bool) -> tuple[str, int, bool]:
-    """What is next: the candidate that was tried least, its seed, and whether the machine is busy meanwhile."""
+    """Return the next run: the candidate with the fewest runs, its seed, and whether the machine is busy."""
     count = collections.Counter(run["candidate"] for run in runs)
     name = min(names, key=lambda name: (count[name], names.index(name)))
-    # By turns for each candidate, and not all of them busy in one round.
+    # Alternating for each candidate, and not all of them busy in the same round.
     return name, first_seed + count[name], not idle and (count[name] + names.index(name)) % 2 == 1
 
 
 def verdicts(report: Path) -> dict[str, dict[str, Any]]:
-    """Clause to what a report says of it; empty where there is no report."""
+    """Return clause to its entry in a report; empty if there is no report."""
     path = report / "report.json"
     if not path.exists():
         return {}
@@ -77,7 +77,7 @@ def verdicts(report: Path) -> dict[str, dict[str, Any]]:
 
 
 def run(name: str, clauses: list[str], seed: int, report: Path, *, busy: bool) -> dict[str, Any]:
-    """Try a candidate once. `report`: the evidence, which is removed if all is as it should be."""
+    """Run a candidate once. `report`: the evidence folder, which is removed if all is as expected."""
     shutil.rmtree(report, ignore_errors=True)
     path = CANDIDATES / name
     subject = str(path) if path.is_dir() else name.partition(",")[0]
@@ -92,15 +92,15 @@ def run(name: str, clauses: list[str], seed: int, report: Path, *, busy: bool) -
     found = verdicts(report)
     again = report.with_name(f"{report.name}-again")
     _quietly([sys.executable, "-m", "schedproof", "judge", str(report), f"--report={again}", "--quiet"])
-    judged = {clause: one["outcome"] for clause, one in verdicts(again).items()}
+    judged = {clause: verdict["outcome"] for clause, verdict in verdicts(again).items()}
     shutil.rmtree(again, ignore_errors=True)
-    # Of a candidate with a list, what is judged in every run as well is not promised.
-    asked = {clause: one for clause, one in found.items() if not clauses or clause in clauses}
+    # If a candidate has a list of clauses, others that every run judges are not expected to pass.
+    asked = {clause: verdict for clause, verdict in found.items() if not clauses or clause in clauses}
     result = {
         "candidate": name, "seed": seed, "busy": busy, "exit": ended.returncode, "seconds": round(seconds),
-        "outcomes": dict(collections.Counter(one["outcome"] for one in found.values())),
+        "outcomes": dict(collections.Counter(verdict["outcome"] for verdict in found.values())),
         "blamed": _named(asked, "failed"), "invalid": _named(asked, "invalid"),
-        "differs": sorted(clause for clause, one in found.items() if judged.get(clause) != one["outcome"]),
+        "differs": sorted(clause for clause, verdict in found.items() if judged.get(clause) != verdict["outcome"]),
         "said": "" if found else ended.stderr[-2000:],
     }  # fmt: skip
     if found and not (result["blamed"] or result["invalid"] or result["differs"]):
@@ -116,40 +116,43 @@ def _quietly(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _named(found: dict[str, dict[str, Any]], outcome: str) -> dict[str, str]:
-    return {clause: one["summary"][:400] for clause, one in found.items() if one["outcome"] == outcome}
+    return {clause: verdict["summary"][:400] for clause, verdict in found.items() if verdict["outcome"] == outcome}
 
 
 def table(runs: list[dict[str, Any]]) -> str:
-    """Markdown: what was tried, and what was found."""
-    lines = ["| candidate | runs | of them busy | verdicts | blamed | invalid | judged otherwise again |"]
+    """Return a Markdown table of the runs and their findings, by candidate."""
+    lines = ["| candidate | runs | on a busy machine | verdicts | failed | invalid | different when judged again |"]
     lines.append("|---|---|---|---|---|---|---|")
     by_name: dict[str, list[dict[str, Any]]] = {}
-    for one in runs:
-        by_name.setdefault(one["candidate"], []).append(one)
+    for record in runs:
+        by_name.setdefault(record["candidate"], []).append(record)
     by_name["all"] = runs
-    for name, some in by_name.items():
-        busy, tried = sum(one["busy"] for one in some), sum(sum(one["outcomes"].values()) for one in some)
-        blamed, invalid, differs = (sum(len(one[key]) for one in some) for key in ("blamed", "invalid", "differs"))
-        lines.append(f"| {name} | {len(some)} | {busy} | {tried} | {blamed} | {invalid} | {differs} |")
+    for name, records in by_name.items():
+        busy = sum(record["busy"] for record in records)
+        tried = sum(sum(record["outcomes"].values()) for record in records)
+        blamed, invalid, differs = (
+            sum(len(record[key]) for record in records) for key in ("blamed", "invalid", "differs")
+        )
+        lines.append(f"| {name} | {len(records)} | {busy} | {tried} | {blamed} | {invalid} | {differs} |")
     return "\n".join(lines) + "\n"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("only", nargs="*", metavar="CANDIDATE", help="of these (default: all)")
-    parser.add_argument("--minutes", type=float, default=60, metavar="N", help="for how long (default: 60)")
-    parser.add_argument("--idle", action="store_true", help="no busy loops: more seeds in the same time")
+    parser.add_argument("only", nargs="*", metavar="CANDIDATE", help="only these candidates (default: all)")
+    parser.add_argument("--minutes", type=float, default=60, metavar="N", help="duration of the soak (default: 60)")
+    parser.add_argument("--idle", action="store_true", help="no busy loops: more runs in the same time")
     parser.add_argument(
         "--first-seed", type=int, default=1, metavar="N",
-        help="of each candidate's first run (default: 1): on another machine, go on after the seeds in docs/trust.md",
+        help="seed of each candidate's first run (default: 1): elsewhere, continue after those in docs/trust.md",
     )  # fmt: skip
-    parser.add_argument("--afresh", action="store_true", help="forget the runs that there are")
-    parser.add_argument("--write", action="store_true", help="put the table of all runs into docs/trust.md")
+    parser.add_argument("--afresh", action="store_true", help="delete the recorded runs first")
+    parser.add_argument("--write", action="store_true", help="write the table of all runs into docs/trust.md")
     arguments = parser.parse_args()
     end_with_parent(signal.SIGTERM)
     chosen = {name: clauses for name, clauses in subjects().items() if not arguments.only or name in arguments.only}
     if not chosen:
-        parser.error(f"none of these is a candidate of the soak: {', '.join(arguments.only)}")
+        parser.error(f"no candidate of the soak is named {', '.join(arguments.only)}: name none to run all")
     if arguments.afresh:
         shutil.rmtree(SOAK, ignore_errors=True)
     SOAK.mkdir(parents=True, exist_ok=True)
@@ -165,9 +168,9 @@ def main() -> int:
     sys.stdout.write(table(runs))
     if arguments.write:
         write_table(PAGE, "make soak", table(runs))
-    tried = sum(sum(one["outcomes"].values()) for one in runs)
-    invalid = sum(len(one["invalid"]) for one in runs)
-    wrong = any(one["blamed"] or one["differs"] or not one["outcomes"] for one in runs)
+    tried = sum(sum(record["outcomes"].values()) for record in runs)
+    invalid = sum(len(record["invalid"]) for record in runs)
+    wrong = any(record["blamed"] or record["differs"] or not record["outcomes"] for record in runs)
     return 1 if wrong or invalid > MOST_INVALID * tried else 0
 
 

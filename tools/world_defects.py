@@ -1,8 +1,8 @@
-"""Which planted defects of placement `core/random-worlds` finds by itself: `make worlds`.
+"""Measure which planted placement defects `core/random-worlds` finds by itself: `make worlds`.
 
-Tried are the defective controllers of fixtures/defects.yaml that a clause about the choice of a node must catch, with
-one seed. What generated worlds cannot have is left out (`NOT_DRAWN`). Exits with 1 where fewer than nine of ten are
-found. `--write` puts the table into docs/trust.md.
+Candidates are the controllers of fixtures/defects.yaml that a clause about the choice of a node must catch, with one
+seed, except those whose defect generated worlds cannot show (`NOT_DRAWN`). Exits with 1 if fewer than nine of ten
+are found. `--write` updates the table in docs/trust.md.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ ABOUT_NODES = (
     "fit-", "node-", "taint-", "toleration", "cordon", "host-port", "pod-affinity", "pod-anti-affinity",
     "anti-affinity-", "topology-spread",
 )  # fmt: skip
-"""How the names of core clauses begin that are about where a pod may run."""
+"""Prefixes of the core clauses about where a pod may run."""
 NOT_DRAWN = {
-    # huge pages, RuntimeClasses, requests for a pod as a whole, resizes, a node that is created anew
+    # huge pages, RuntimeClasses, pod-level requests, resizes, a recreated node
     "core/fit-hugepages", "core/fit-overhead", "core/fit-pod-level", "core/fit-resize", "core/node-recreated",
     # labels of namespaces that change
     "defects/keeps-first-namespace-labels", "defects/keeps-needed-namespace-labels",
-    # pods that fit later: none is waited for
+    # pods that fit later: no world waits for them
     "defects/finished-wakes-no-pod",
-    # the node that shows what a candidate has seen is cordoned: of this one nothing is shown, and the clause is invalid
+    # the node that shows what a candidate has seen is cordoned: nothing is shown, and the clause is invalid
     "defects/cordon-is-absolute",
 }  # fmt: skip
-"""Clauses and defects about what generated worlds do not have."""
+"""Clauses and defects that generated worlds do not cover."""
 FEWEST = 0.9
 
 
 def defects() -> dict[str, str]:
-    """A path below fixtures/candidates to what its defect is."""
+    """Return each candidate's path below fixtures/candidates, and its defect."""
     drawn = {
         clause.id
         for clause in CATALOGUE.values()
@@ -70,7 +70,7 @@ def _is_controller(row: dict[str, Any]) -> bool:
 
 
 def found() -> dict[str, dict[str, Any]]:
-    """What the report says of the smallest worlds, and of how they were found, by candidates that failed."""
+    """Return the smallest failing world of each candidate that failed, and how many worlds were tried."""
     report = json.loads((REPORT / "report.json").read_text())
     return {
         candidate["name"]: clause["evidence"].get("world", {"words": "", "worlds": 0})
@@ -81,12 +81,12 @@ def found() -> dict[str, dict[str, Any]]:
 
 
 def table(rows: dict[str, str], worlds: dict[str, dict[str, Any]]) -> str:
-    """Markdown: a line for each defect."""
+    """Return a Markdown table with a line for each defect."""
     lines = ["| planted defect | worlds | smallest world |", "|---|---|---|"]
     for candidate, defect in rows.items():
         world = worlds.get(candidate.rpartition("/")[2])
-        told = "| not found |" if world is None else f"{world['worlds']} | {_cell(world['words'])} |"
-        lines.append(f"| {defect} | {told}")
+        cells = "| not found |" if world is None else f"{world['worlds']} | {_cell(world['words'])} |"
+        lines.append(f"| {defect} | {cells}")
     return "\n".join(lines) + "\n"
 
 
@@ -96,8 +96,8 @@ def _cell(text: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the worlds (default: 1)")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/trust.md")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the worlds (default: 1)")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/trust.md")
     arguments = parser.parse_args()
     rows = defects()
     shutil.rmtree(REPORT, ignore_errors=True)

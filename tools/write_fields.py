@@ -1,6 +1,6 @@
-"""Writes the tables of fields in docs/*.md, from the schemas that `schedproof schema` prints: `make fields`.
+"""Write the tables of fields in docs/*.md, from the schemas that `schedproof schema` prints: `make fields`.
 
-A table stands between `<!-- fields of FILE: PATH -->` and `<!-- end of fields -->`; tests/docs/test_fields.py compares.
+A table is between `<!-- fields of FILE: PATH -->` and `<!-- end of fields -->`; tests/docs/test_fields.py compares.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ PAGES = sorted((Path(__file__).resolve().parent.parent / "docs").glob("*.md"))
 _TABLE = re.compile(r"(<!-- fields of (\w+): ?(\S*) -->\n).*?(<!-- end of fields -->)", re.DOTALL)
 _WORDS = {"string": "text", "boolean": "true or false", "object": "mapping", "number": "number"}
 _LARGE = 10**9
-"""A maximum beyond that is the type's own, and not worth telling."""
+"""A larger maximum is the type's own, and left out."""
 
 
 def with_fields(page: str) -> str:
-    """The page, its tables written anew. What has a table of its own is one row in those above it."""
+    """Return the page with new tables. A field that has a table of its own is one row in the tables above it."""
     apart = {(name, path) for _, name, path, _ in _TABLE.findall(page)}
 
     def table(found: re.Match[str]) -> str:
@@ -35,7 +35,7 @@ def with_fields(page: str) -> str:
 
 
 def _whole(schema: dict[str, Any]) -> dict[str, Any]:
-    """Of a file that stands by itself, with the field by which it would not."""
+    """Return the schema of a file without `extends`, plus the field `extends`."""
     if "else" not in schema:
         return schema
     properties = {**schema["else"]["properties"], "extends": schema["then"]["properties"]["extends"]}
@@ -43,7 +43,7 @@ def _whole(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _at(schema: dict[str, Any], path: str) -> dict[str, Any]:
-    """The schema of a field; `[]` steps into a list's items."""
+    """Return the schema of a field; `[]` steps into a list's items."""
     for step in path.split(".") if path else ():
         schema = schema["properties"][step.removesuffix("[]")]
         schema = schema["items"] if step.endswith("[]") else schema
@@ -75,19 +75,19 @@ def _default(field: dict[str, Any]) -> str:
 
 
 def _type(field: dict[str, Any]) -> str:
-    """In words; that null counts as absent is said of all fields at once."""
+    """Return the type in words. null is left out: a general sentence covers it for all fields."""
     if field.get("title", "text") != "text":
         return str(field["title"])
     if "enum" in field:
         return ", ".join(f"`{option}`" for option in field["enum"] if option is not None)
     if "anyOf" in field:
-        return " or ".join(dict.fromkeys(_type(one) for one in field["anyOf"] if one.get("type") != "null"))
+        return " or ".join(dict.fromkeys(_type(option) for option in field["anyOf"] if option.get("type") != "null"))
     kinds = field["type"] if isinstance(field["type"], list) else [field["type"]]
     return " or ".join(_word(field, kind) for kind in kinds if kind != "null")
 
 
 def _several(field: dict[str, Any]) -> str:
-    return {"mapping": "mappings", "text": "texts", "number": "numbers"}.get(said := _type(field), said)
+    return {"mapping": "mappings", "text": "texts", "number": "numbers"}.get(name := _type(field), name)
 
 
 def _word(field: dict[str, Any], kind: str) -> str:

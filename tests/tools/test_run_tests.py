@@ -58,7 +58,7 @@ def test_of_a_failure_the_last_lines_say_which_test_and_why(
     monkeypatch.setitem(tool.PARTS, "one", (isolated,))
     assert tool.main() == 1
     assert not (root / "build" / "passed" / "one").exists()
-    last = capfd.readouterr().out.splitlines()[-tool.SAID :]
+    last = capfd.readouterr().out.splitlines()[-tool.LAST_LINES :]
     assert "FAILED test_it.py::test_wrong" in last
     assert any("said by the test" in line for line in last)
     (row,) = [line.split() for line in last if line.startswith("one ")]
@@ -71,7 +71,7 @@ def test_a_command_that_fails_outside_tests_is_said_with_the_end_of_its_output(
     failing = (sys.executable, "-c", "print('before'); raise SystemExit('the reason')")
     monkeypatch.setitem(tool.PARTS, "one", (failing, failing))
     assert tool.main() == 1
-    assert any("the reason" in line for line in capfd.readouterr().out.splitlines()[-tool.SAID :])
+    assert any("the reason" in line for line in capfd.readouterr().out.splitlines()[-tool.LAST_LINES :])
     assert (root / "build" / "logs" / "one.log").read_text().count("before\n") == 1
 
 

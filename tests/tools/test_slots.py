@@ -44,7 +44,7 @@ def holder() -> subprocess.Popen[str]:
 def test_where_all_are_taken_the_next_process_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slots, "SLOT_FREE", SOON)
     with holder() as first, holder() as second:
-        with pytest.raises(DeadlineExceededError, match="all 2 are taken"), slots.take():
+        with pytest.raises(DeadlineExceededError, match="all 2 slots are taken"), slots.take():
             pass
         first.communicate()
         with slots.take():

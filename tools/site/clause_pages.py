@@ -1,4 +1,4 @@
-"""A page for each clause of the catalogue, and one for each profile: what `schedproof explain` says."""
+"""Pages for each clause of the catalogue and for each profile, with the content of `schedproof explain`."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from schedproof.judge.codes import CODES
 _INTRODUCTION = """\
 # The clauses
 
-A clause is one guarantee that a scheduler is held to. There are {count}, in {profiles} profiles. A candidate claims
-profiles, and features beyond them, and is judged by the clauses of these. `schedproof clauses --candidate .` lists what
-a candidate claims, `schedproof explain CLAUSE` prints what a page here says.
+A clause is one guarantee of a scheduler that schedproof checks. There are {count}, in {profiles} profiles. A candidate
+claims profiles and additional features, and is judged by their clauses. `schedproof clauses --candidate .` lists what a
+candidate claims, `schedproof explain CLAUSE` prints the content of a page here.
 
-Required clauses decide the verdict of a run. Recommended ones are reported, and never fail it.
+Required clauses decide the verdict of a run. Recommended clauses are reported, and never fail it.
 """
 
 
 def navigation() -> list[dict[str, object] | str]:
-    """The entry of the clauses in the site's table of contents."""
+    """Return the entry of the clauses in the site's table of contents."""
     return [
         "clauses/index.md",
         *(
-            {profile: [f"clauses/{profile}/index.md", *({one.id: clause_page(one.id)} for one in _of(profile))]}
+            {profile: [f"clauses/{profile}/index.md", *({known.id: clause_page(known.id)} for known in _of(profile))]}
             for profile in PROFILES
         ),
     ]
 
 
 def clause_pages() -> dict[str, str]:
-    """Paths, from the folder of all pages, to Markdown."""
+    """Return paths, relative to the folder of all pages, to Markdown."""
     profiles = {f"clauses/{profile}/index.md": _profile(profile) for profile in PROFILES}
     clauses = {clause_page(clause.id): _page(explain(clause)) for clause in CATALOGUE.values()}
     return {"clauses/index.md": _overview(), **profiles, **clauses}
@@ -84,7 +84,7 @@ def _lines(known: Explanation) -> Iterator[str]:
     yield f"\n## How it is tried\n\n{escaped(known.stimulus)}\n\nThe stimulus is `{known.test}`.\n"
     yield f"## When it holds\n\n{escaped(known.holds_if)}\n"
     if failure := failures().get(clause.id):
-        yield f"## What a failure looks like\n\nOf the planted candidate `{failure['candidate']}`:\n"
+        yield f"## What a failure looks like\n\nWith the planted candidate `{failure['candidate']}`:\n"
         yield f"``` {{.text .failure}}\n{clause.id}: failed\nguarantee: {clause.guarantee}"
         yield f"finding:   {failure['finding']}\n```\n"
     yield f"## What breaks it\n\n{_defects(known)}"
@@ -95,7 +95,7 @@ def _lines(known: Explanation) -> Iterator[str]:
 
 @functools.cache
 def failures() -> dict[str, dict[str, str]]:
-    """Clause to a planted candidate and what was found in it, as `make defects` has recorded it."""
+    """Return clause to a planted candidate and its finding, as recorded by `make defects`."""
     recorded: dict[str, dict[str, str]] = yaml.safe_load((ROOT / "docs" / "failures.yaml").read_text(encoding="utf-8"))
     return recorded
 
@@ -115,7 +115,7 @@ def _facts(known: Explanation) -> dict[str, str]:
 
 
 def _codes(known: Explanation) -> str:
-    """What a finding may be about. What any clause may have is on the page of all codes."""
+    """Return the table of a clause's codes. Codes that any clause may have are on the page of all codes."""
     rows = "".join(
         f"| `{code}` | {escaped(CODES[code].meaning)} | {escaped(CODES[code].remedy)} |\n" for code in known.codes
     )

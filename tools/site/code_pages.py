@@ -1,4 +1,4 @@
-"""The reference of codes, as the tables of findings and problems have them."""
+"""Reference page of the codes of findings and problems."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ The others, by what was found; the page of a clause, and `schedproof explain CLA
 ## Causes
 
 Findings beside which the record shows the same fault have one cause: `causes` of a candidate in `report.json`, in the
-order in which to mend them, each with its `kind`, and, in `about`, which of that kind it is. Findings beside which no
+order in which to fix them, each with its `kind`, and, in `about`, which of that kind it is. Findings beside which no
 such fault was seen are grouped by their code, which is the `kind` then.
 
 {causes}
 
 ## Problems
 
-What is wrong with a file that you write has a code as well. `schedproof check --json CANDIDATE` prints a list of
+Each problem in a file that you write has a code as well. `schedproof check --json CANDIDATE` prints a list of
 problems, each with `file`, `line`, `column`, `path` of the field, `code`, `message` and `fix`.
 
 {problems}
@@ -52,7 +52,7 @@ problems, each with `file`, `line`, `column`, `path` of the field, `code`, `mess
 
 
 def code_pages() -> dict[str, str]:
-    """Paths, from the folder of all pages, to Markdown."""
+    """Return paths, relative to the folder of all pages, to Markdown."""
     general = {code: FINDINGS[code] for code in sorted(OF_ANY_CLAUSE)}
     others = {code: found for code, found in FINDINGS.items() if code not in general}
     problems = _table(("code", "meaning"), ((f"`{code}`", escaped(text)) for code, text in PROBLEMS.items()))

@@ -1,4 +1,4 @@
-"""The reference of commands and options, as argparse and the table of options have them."""
+"""Reference pages of commands and options, from argparse and the table of options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schedproof.run.options import BENCH_OPTIONS, OPTIONS, Option
 
 
 def command_pages() -> dict[str, str]:
-    """Paths, from the folder of all pages, to Markdown."""
+    """Return paths, relative to the folder of all pages, to Markdown."""
     parser = command_line()
     parser.prog = "schedproof"
     return {
@@ -33,7 +33,7 @@ def _command(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
     if parser.description:
         yield f"{escaped(parser.description)}\n"
     yield f"```console\n$ {name} {_shape(parser)}\n```\n"
-    if rows := [_row(action) for action in parser._actions if _is_told(action)]:
+    if rows := [_row(action) for action in parser._actions if _is_listed(action)]:
         yield "| argument | meaning |\n|---|---|"
         yield from rows
         yield ""
@@ -43,15 +43,15 @@ def _command(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
 
 
 def _shape(parser: argparse.ArgumentParser) -> str:
-    """What follows the command's name."""
+    """Return the arguments as they follow the command's name."""
     words = {"+": "{0} ...", "?": "[{0}]"}
-    told = [action for action in parser._actions if _is_told(action)]
-    named = [action for action in told if not action.option_strings]
+    shown = [action for action in parser._actions if _is_listed(action)]
+    named = [action for action in shown if not action.option_strings]
     places = [words.get(str(action.nargs), "{0}").format(action.metavar or action.dest) for action in named]
-    return " ".join([*(["[OPTIONS]"] if len(places) < len(told) else []), *places])
+    return " ".join([*(["[OPTIONS]"] if len(places) < len(shown) else []), *places])
 
 
-def _is_told(action: argparse.Action) -> bool:
+def _is_listed(action: argparse.Action) -> bool:
     return not isinstance(action, (argparse._HelpAction, argparse._SubParsersAction))
 
 

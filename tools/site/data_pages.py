@@ -1,4 +1,4 @@
-"""The reference of what a run writes: of each file the fields, from the models that write and read it."""
+"""Reference pages of the files that a run writes: their fields, from the models that write and read them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ memory is in bytes, rates and throughputs are in pods per second.
 
 
 def data_pages() -> dict[str, str]:
-    """Paths, from the folder of all pages, to Markdown."""
+    """Return paths, relative to the folder of all pages, to Markdown."""
     return {
         "reference/history.md": "\n".join(_history()),
         "reference/report.md": "\n".join(_document(_REPORT, report_schema())),
@@ -78,13 +78,13 @@ def _section(title: str, definition: dict[str, Any]) -> Iterator[str]:
 
 
 def _type(field: dict[str, Any]) -> str:
-    """What a value is, in a few words; the names of others are headings on the page."""
+    """Return a value's type in a few words; type names are headings on the page."""
     if "$ref" in field:
         return str(field["$ref"]).rpartition("/")[2]
     if "anyOf" in field:
-        return " or ".join(dict.fromkeys(_type(one) for one in field["anyOf"] if one.get("type") != "null"))
+        return " or ".join(dict.fromkeys(_type(value) for value in field["anyOf"] if value.get("type") != "null"))
     if "enum" in field or "const" in field:
-        return ", ".join(f"`{json.dumps(one)}`" for one in field.get("enum", [field.get("const")]))
+        return ", ".join(f"`{json.dumps(value)}`" for value in field.get("enum", [field.get("const")]))
     if field.get("type") == "array":
         return f"list of {_type(field.get('items', {}))}"
     if isinstance(values := field.get("additionalProperties"), dict):

@@ -1,7 +1,7 @@
-"""What MkDocs calls while it builds the site (mkdocs.yml): generated pages, included sections, links.
+"""Hooks that MkDocs calls while it builds the site (mkdocs.yml): generated pages, included sections, links.
 
-Nothing on the site is a copy that could come to differ: clauses are those of the catalogue, commands those of the
-command line, and the front page is the README's text.
+No text of the site is a copy: clauses come from the catalogue, commands from the command line, and the front page is
+the README.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _WHOLE_FILES = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the clauses where the table of contents names their folder."""
+    """Insert the clauses where the table of contents names their folder."""
     config.nav = [{"Clauses": navigation()} if entry == {"Clauses": "clauses"} else entry for entry in config.nav]
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that no file has."""
+    """Add the pages without a file."""
     whole = {page: f"<!-- all of {file} -->" for page, file in _WHOLE_FILES.items()}
     for path, markdown in {**clause_pages(), **code_pages(), **command_pages(), **data_pages(), **whole}.items():
         files.append(File.generated(config, path, content=markdown))
@@ -37,12 +37,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Fill in what is taken from elsewhere."""
+    """Insert sections of other files, and adapt links."""
     return linked(with_sections(markdown), page.file.src_uri)
 
 
 def on_post_page(output: str, page: Page, **_: object) -> str:
-    """Refuse what a browser would have to fetch from the network."""
+    """Refuse pages with content that a browser fetches from the network."""
     if found := _FETCHED.search(output):
-        raise PluginError(f"{page.file.src_uri}: fetched from the network: {found[0]}")
+        raise PluginError(f"{page.file.src_uri}: {found[0]} is fetched from the network; use a local file")
     return output

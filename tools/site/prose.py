@@ -1,4 +1,4 @@
-"""Text of the repository as it reads on the site: sections of other files, links, and names of clauses."""
+"""Adapts the repository's text to the site: sections of other files, links, and names of clauses."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _CODE = re.compile(r"(?<![\[`])`([a-z]+/[a-z0-9-]+)`(?!`)")
 
 
 def clause_page(clause: str) -> str:
-    """Its page's path, from the folder of all pages."""
+    """Return the path of a clause's page, relative to the folder of all pages."""
     return f"clauses/{profile_of(clause)}/{clause.partition('/')[2]}.md"
 
 
 def section(text: str, title: str | None) -> str:
-    """What stands under a heading of the second level, with it; without a title what stands before the first.
+    """Return a second-level heading with its content; without a title, the text before the first such heading.
 
     Raises:
         KeyError: there is no such heading.
@@ -42,9 +42,9 @@ def section(text: str, title: str | None) -> str:
 
 
 def with_sections(markdown: str) -> str:
-    """With what `<!-- from FILE: TITLE -->` and `<!-- all of FILE -->` stand for.
+    """Replace `<!-- from FILE: TITLE -->` and `<!-- all of FILE -->` by their content.
 
-    A section that a page begins with gives it its title.
+    If a page begins with a section, the section's heading becomes the page's title.
     """
 
     def included(found: re.Match[str]) -> str:
@@ -56,7 +56,7 @@ def with_sections(markdown: str) -> str:
 
 
 def _of_the_root(text: str) -> str:
-    """Links that start from the repository's folder start from docs/."""
+    """Make links relative to the repository's root relative to docs/."""
     return _LINK.sub(
         lambda found: (
             f"[{found[1]}]({posixpath.relpath(found[2], 'docs')}{found[3] or ''})" if ":" not in found[2] else found[0]
@@ -66,7 +66,7 @@ def _of_the_root(text: str) -> str:
 
 
 def linked(markdown: str, page: str) -> str:
-    """With links that hold on the site: to files of the repository there are none, and names of clauses are some."""
+    """Adapt links to the site: links to files of the repository become text, names of clauses become links."""
     here = posixpath.dirname(page)
 
     def link(found: re.Match[str]) -> str:
@@ -95,7 +95,7 @@ def _outside_fences(markdown: str, change) -> str:
 
 
 def escaped(text: str) -> str:
-    """Plain text with code in backticks, as Markdown that shows it; also within a table."""
+    """Return plain text, with code in backticks, escaped for Markdown and its tables."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if part.startswith("`") else _plain(part) for part in parts).replace("|", "\\|")
 
