@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from schedproof.candidate.claims import Claims
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import AttachedSpec
+from schedproof.candidate.kinds import AttachedSpec, Spec
 from schedproof.candidate.scheduler_config import NO_LEADER_ELECTION
 from schedproof.candidate.timing import Timing
 from schedproof.clusters.api import Api, Manifest
@@ -117,7 +117,7 @@ class World:
 
     def __init__(
         self, folder: Path, *, timing: Timing = IN_TIME, capabilities: Sequence[str] = ("change-nodes", "idle-nodes"),
-        **claims: Any,
+        spec: Spec | None = None, **claims: Any,
     ) -> None:  # fmt: skip
         self.server = Storing()
         self.server.controllers["nodes"] = [self._taint_cordoned]
@@ -125,7 +125,7 @@ class World:
         self.cluster: Any = PlayedCluster(self.server, capabilities)
         self.attachment = PlayedAttachment()
         self.candidate = Candidate(
-            SCHEDULER, SCHEDULER, AttachedSpec(), Path("candidate.yaml"), claims=Claims(timing=timing, **claims)
+            SCHEDULER, SCHEDULER, spec or AttachedSpec(), Path("candidate.yaml"), claims=Claims(timing=timing, **claims)
         )
         self.recorder = Recorder(self.cluster.api, folder, self._header(), None)
         self.said: list[tuple[str, bool]] = []
@@ -141,6 +141,7 @@ class World:
             did=lambda what, *, in_time: self.said.append((what, in_time)),
             never_did=lambda what: (what, True) not in self.said and (what, False) in self.said,
             next_generation=lambda: "generation-1", asked_apart=set(), asked_at=-math.inf,
+            probes_apart=False, reserved_nodes=(),
         )  # fmt: skip
         self.context = Context.of(self.trial, CLAUSE)
         self.pods = PodChanges(self.context)
