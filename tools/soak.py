@@ -4,9 +4,9 @@ Candidates are the stock scheduler, the references and the corrected described s
 unusual candidates (fixtures/unusual.yaml) on their listed clauses, and the stock scheduler on 500 random worlds at a
 time. A failed clause is a false failure. Each run is judged again from its record, and must get the same verdicts.
 
-When a run has ended, it is added as a line to build/soak/runs.jsonl, so an interrupted soak continues where it was;
-the evidence of a run that is not as expected stays in the same folder. Exits with 1 if a clause failed, or if a
-verdict differed the second time, or if more than one verdict in a thousand is `invalid`.
+When a run has ended, it is added as a line to fixtures/soak.jsonl, so that a soak continues where the last one was,
+also on another machine; the evidence of a run that is not as expected stays in build/soak. Exits with 1 if a clause
+failed, or if a verdict differed the second time, or if more than one verdict in a thousand is `invalid`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from schedproof.foundation.processes.sandbox_init import end_with_parent
 
 ROOT = Path(__file__).resolve().parent.parent
 SOAK = ROOT / "build" / "soak"
-RUNS = SOAK / "runs.jsonl"
+RUNS = ROOT / "fixtures" / "soak.jsonl"
 CANDIDATES = ROOT / "fixtures" / "candidates"
 PAGE = ROOT / "docs" / "trust.md"
 WORLDS = "stock, 500 random worlds"
@@ -59,12 +59,12 @@ def earlier() -> list[dict[str, Any]]:
     return [json.loads(line) for line in RUNS.read_text().splitlines() if line.endswith("}")]
 
 
-def turn(runs: list[dict[str, Any]], names: list[str], first_seed: int, *, idle: bool) -> tuple[str, int, bool]:
+def turn(runs: list[dict[str, Any]], names: list[str], *, idle: bool) -> tuple[str, int, bool]:
     """Return the next run: the candidate with the fewest runs, its seed, and whether the machine is busy."""
     count = collections.Counter(run["candidate"] for run in runs)
     name = min(names, key=lambda name: (count[name], names.index(name)))
     # Alternating for each candidate, and not all of them busy in the same round.
-    return name, first_seed + count[name], not idle and (count[name] + names.index(name)) % 2 == 1
+    return name, count[name] + 1, not idle and (count[name] + names.index(name)) % 2 == 1
 
 
 def verdicts(report: Path) -> dict[str, dict[str, Any]]:
@@ -142,10 +142,6 @@ def main() -> int:
     parser.add_argument("only", nargs="*", metavar="CANDIDATE", help="only these candidates (default: all)")
     parser.add_argument("--minutes", type=float, default=60, metavar="N", help="duration of the soak (default: 60)")
     parser.add_argument("--idle", action="store_true", help="no busy loops: more runs in the same time")
-    parser.add_argument(
-        "--first-seed", type=int, default=1, metavar="N",
-        help="seed of each candidate's first run (default: 1): elsewhere, continue after those in docs/trust.md",
-    )  # fmt: skip
     parser.add_argument("--afresh", action="store_true", help="delete the recorded runs first")
     parser.add_argument("--write", action="store_true", help="write the table of all runs into docs/trust.md")
     arguments = parser.parse_args()
@@ -154,11 +150,12 @@ def main() -> int:
     if not chosen:
         parser.error(f"no candidate of the soak is named {', '.join(arguments.only)}: name none to run all")
     if arguments.afresh:
+        RUNS.unlink(missing_ok=True)
         shutil.rmtree(SOAK, ignore_errors=True)
     SOAK.mkdir(parents=True, exist_ok=True)
     runs, end = earlier(), time.monotonic() + 60 * arguments.minutes
     while time.monotonic() < end:
-        name, seed, busy = turn(runs, list(chosen), arguments.first_seed, idle=arguments.idle)
+        name, seed, busy = turn(runs, list(chosen), idle=arguments.idle)
         report = SOAK / f"{name.replace('/', '-')}-{seed}"
         runs.append(run(name, chosen[name], seed, report, busy=busy))
         with RUNS.open("a") as log:
