@@ -64,7 +64,7 @@ class PlayedTap:
 class Traffic:
     """A world whose Prometheus servers are played, and the load of a case in it."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, claims: NetworkClaims = CLAIMS) -> None:
         self.acts: list[Any] = []
         """What was done to servers, to the candidate's line and to the nodes, in order."""
         self.servers: list[PlayedPrometheus] = []
@@ -75,7 +75,7 @@ class Traffic:
         world.attachment.asks_prometheus = True  # type: ignore[attr-defined]
         world.trial.reserved_nodes = ("reserved",)
         self.world = world
-        self.load = LoadChanges(world.context, CLAIMS, NodeChanges(world.context, world.sight), world.sight)
+        self.load = LoadChanges(world.context, claims, NodeChanges(world.context, world.sight), world.sight)
 
     def _new_server(self) -> PlayedPrometheus:
         self.servers.append(PlayedPrometheus(len(self.servers), self.acts))
