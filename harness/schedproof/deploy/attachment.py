@@ -182,7 +182,9 @@ class Attachment:
             return [self._deployer.acts_as]
         return list(
             dict.fromkeys(
-                one.user for one in (self._own, self._scheduler, *self._processes.values()) if one is not None
+                identity.user
+                for identity in (self._own, self._scheduler, *self._processes.values())
+                if identity is not None
             )
         )
 

@@ -99,8 +99,8 @@ class PodComponent:
     def exit_error(self) -> CandidateError | None:
         if self.exit_code is None:
             return None
-        said = "\n".join(f"    {line}" for line in self.log_tail().splitlines())
-        return CandidateError(f"{self.name}: {self._ended}\n  last log lines:\n{said}", remedy=f"read {self.log}")
+        tail = "\n".join(f"    {line}" for line in self.log_tail().splitlines())
+        return CandidateError(f"{self.name}: {self._ended}\n  last log lines:\n{tail}", remedy=f"read {self.log}")
 
     def wait_ready(self) -> None:
         what = f"the pod of {self.name}"

@@ -114,11 +114,11 @@ class ProcessDeployer:
         if isinstance(spec, ProcessSpec):
             name, field = spec.name, f"spec.processes[{self._candidate.processes.index(spec)}]"
         own = _written(Path(values["files"]), files) if files else ()
-        account, told = self.accounts.lay_out(identity)
+        account, variables = self.accounts.lay_out(identity)
         command = Command(
             name=f"candidate {self._candidate.name}{f' {name}' if name else ''}", argv=fill(spec.command, values),
             log=self._logs / f"{name or 'candidate'}.log", cwd=spec.workdir,
-            env={**_environment(self._temporary, values), **told, **fill(dict(spec.env), values)},
+            env={**_environment(self._temporary, values), **variables, **fill(dict(spec.env), values)},
             contained=True, hidden=(self._logs, self._host.logs),
             kept=(Path(values["kubeconfig"]), self._temporary, *own), shown=account,
         )  # fmt: skip
@@ -155,7 +155,7 @@ class ProcessDeployer:
     ) -> _ProcessComponent:
         name = f"scheduler-{self._candidate.name}"
         own = _written(Path(self.values["files"]), files) if files else ()
-        account, told = self.accounts.lay_out(identity)
+        account, variables = self.accounts.lay_out(identity)
         try:
             scheduler = start_scheduler(
                 self._host,
@@ -168,7 +168,7 @@ class ProcessDeployer:
                 contained=True,
                 kept=(self._temporary, *own),
                 shown=account,
-                env={"TMPDIR": str(self._temporary), **told},
+                env={"TMPDIR": str(self._temporary), **variables},
             )
         except CommandNotStartedError as error:
             raise CandidateError(

@@ -46,7 +46,7 @@ class SavedCases:
 
     def of(self, scorer: str, clause: str, surface: str) -> list[SavedCase]:
         """The cases that this scorer failed before, on this surface and for this clause."""
-        return [one for one in self._all() if (one.scorer, one.clause, one.surface) == (scorer, clause, surface)]
+        return [case for case in self._all() if (case.scorer, case.clause, case.surface) == (scorer, clause, surface)]
 
     def keep(self, failed: SavedCase) -> str:
         """Save a case; returns its id."""
@@ -61,9 +61,9 @@ class SavedCases:
 
     def get(self, identifier: str) -> SavedCase:
         """Raises UsageError: no case has this id, or several ids begin with it."""
-        found = [one for one in self._all() if one.id.startswith(identifier)]
+        found = [case for case in self._all() if case.id.startswith(identifier)]
         if len(found) != 1:
-            ids = ", ".join(sorted(one.id for one in found or self._all())) or "none"
+            ids = ", ".join(sorted(case.id for case in found or self._all())) or "none"
             raise UsageError(
                 f"{identifier}: "
                 f"{'no saved case has this id' if not found else 'several ids of saved cases begin with it'}",

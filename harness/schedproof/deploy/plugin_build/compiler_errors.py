@@ -84,11 +84,11 @@ _ANY_REMEDY = (
 )
 
 
-def explain(said: str, *, title: str, spec: PluginSpec, sources: Sources | None, kubernetes: str) -> SchedproofError:
+def explain(output: str, *, title: str, spec: PluginSpec, sources: Sources | None, kubernetes: str) -> SchedproofError:
     """The error of a build that failed.
 
     Args:
-        said: all that Go has printed.
+        output: all that Go has printed.
         title: what was wrong, in a few words.
         spec: of the candidate.
         sources: None where they are not on this disk.
@@ -98,14 +98,14 @@ def explain(said: str, *, title: str, spec: PluginSpec, sources: Sources | None,
         A HostError where this machine is the cause, else a CandidateError. Both quote what Go says, with the names
         that the user's files have.
     """
-    quoted = "\n".join([f"{title} (in {sources.root}):" if sources else f"{title}:", *_quoted(said)])
+    quoted = "\n".join([f"{title} (in {sources.root}):" if sources else f"{title}:", *_quoted(output)])
     # A diagnosis of the compiler is about the sources, whatever words are in it.
-    others = [line for line in said.splitlines() if not _POSITION.match(line) or "module" in line]
+    others = [line for line in output.splitlines() if not _POSITION.match(line) or "module" in line]
     if remedy := host_remedy("\n".join(others)):
         return HostError(quoted, remedy=remedy)
-    found = next((text for pattern, text in _REMEDIES if re.search(pattern, said)), _ANY_REMEDY)
+    found = next((text for pattern, text in _REMEDIES if re.search(pattern, output)), _ANY_REMEDY)
     functions = _exported_functions(sources) if sources else {}
-    if spec.constructor in functions and _GENERATED.search(said):
+    if spec.constructor in functions and _GENERATED.search(output):
         quoted += f"\n    {functions[spec.constructor]}"
     return CandidateError(
         quoted,
@@ -116,9 +116,9 @@ def explain(said: str, *, title: str, spec: PluginSpec, sources: Sources | None,
     )  # fmt: skip
 
 
-def _quoted(said: str) -> list[str]:
+def _quoted(output: str) -> list[str]:
     """Without what Go says of its own progress, headings that repeat the package's name, and names of files of ours."""
-    lines = [line for line in said.splitlines() if line.strip() and not _NO_NEWS.match(line)]
+    lines = [line for line in output.splitlines() if line.strip() and not _NO_NEWS.match(line)]
     kept = [_GENERATED.sub("(generated main)", line)[:600] for line in lines[:_MOST_LINES]]
     if len(lines) > len(kept):
         kept.append(f"... and {len(lines) - len(kept)} lines more")

@@ -290,7 +290,7 @@ class _Go:
         self._write_overlay()
 
     def _lay_over(self, file: Path, text: str) -> None:
-        # By the name that the user knows it by: the compiler says this one.
+        # By the name that the user knows: the compiler prints it.
         real = self._module / file.relative_to(self._sources.root)
         real.parent.mkdir(parents=True, exist_ok=True)
         real.write_text(text, errors="surrogateescape")
@@ -310,11 +310,11 @@ class _Go:
         log = cache_dir() / "logs" / f"{self._recipe.what}-of-{name}.log"
         argv = (str(self._path), *arguments)
         status = command.run(argv, cwd=self._sources.root, env=self._env, log=log, deadline=BINARY_BUILT)
-        said = log.read_text(errors="replace").partition("\n")[2]  # the first line is the command
+        output = log.read_text(errors="replace").partition("\n")[2]  # the first line is the command
         if status != 0:
             raise explain(
-                said.replace(f"{self._module}{os.sep}", ""), title=f"candidate {name}: {wrong}",
+                output.replace(f"{self._module}{os.sep}", ""), title=f"candidate {name}: {wrong}",
                 spec=self._recipe.spec, sources=self._sources if self._recipe.spec.folder else None,
                 kubernetes=self._recipe.group.version,
             )  # fmt: skip
-        return said
+        return output

@@ -100,5 +100,7 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[Path]]]:
     """The folders of a module with their files; without modules nested in it."""
     for name, folders, files in os.walk(root):
         folder = Path(name)
-        folders[:] = [one for one in folders if one not in _NOT_SOURCES and not (folder / one / "go.mod").exists()]
-        yield folder, [file for one in files if (file := folder / one).is_file()]
+        folders[:] = [
+            child for child in folders if child not in _NOT_SOURCES and not (folder / child / "go.mod").exists()
+        ]
+        yield folder, [path for file in files if (path := folder / file).is_file()]

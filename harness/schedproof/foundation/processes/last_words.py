@@ -32,35 +32,35 @@ def last_words(log: str) -> str:
     return _REPANICKED.sub("", (telling or lines or ["(it said nothing)"])[-1])
 
 
-def cause_of_end(said: str) -> str:
+def cause_of_end(output: str) -> str:
     """The line of a program's whole output that states why it ended, for Go with the first frame of its own sources;
     empty if none does.
     """
-    if _CRASH.search(said):
-        return crash_text(said, 2)
-    if failures := _COMMAND_FAILED.findall(said):
+    if _CRASH.search(output):
+        return crash_text(output, 2)
+    if failures := _COMMAND_FAILED.findall(output):
         return re.sub(r"\\(.)", r"\1", failures[-1])
-    # What is further up may have been caught.
-    last = [line.strip() for line in said.splitlines() if line.strip()][-5:]
+    # Earlier lines may be errors that were handled.
+    last = [line.strip() for line in output.splitlines() if line.strip()][-5:]
     return next((line for line in reversed(last) if _LAST_WORDS.match(line)), "")
 
 
-def crash_text(said: str, code: int) -> str:
+def crash_text(output: str, code: int) -> str:
     """Why a program ended, and where in the candidate's sources.
 
     Args:
-        said: its output.
+        output: all that it has printed.
         code: its exit code; negative: the signal that ended it.
     """
-    crashes = list(_CRASH.finditer(said))
+    crashes = list(_CRASH.finditer(output))
     if not crashes:
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        lines = [line.strip() for line in output.splitlines() if line.strip()]
         return f"the process ended with {how}{f': {lines[-1][:300]}' if lines else ''}"
-    # A panic inside a handler of the first one is told last, and it is the first one's dump that follows.
+    # Go prints a second panic, in a handler of the first, after it; the dump is that of the first panic.
     what = _REPANICKED.sub("", crashes[0][0])[:300]
-    running = _GOROUTINE.search(said, crashes[0].end())
-    frames = _FRAME.finditer(said, running.end() if running else crashes[0].end())
+    running = _GOROUTINE.search(output, crashes[0].end())
+    frames = _FRAME.finditer(output, running.end() if running else crashes[0].end())
     theirs = next((frame for frame in frames if not _NOT_THEIRS.match(frame["function"])), None)
     if theirs is None:
         return what

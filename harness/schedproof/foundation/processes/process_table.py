@@ -55,9 +55,9 @@ def family(pid: int, table: ProcessTable | None = None) -> set[int]:
         children.setdefault(process.parent, []).append(process.pid)
     waiting = [pid, *(process.pid for process in table.values() if process.session == pid)]
     while waiting:
-        if (one := waiting.pop()) not in found:
-            found.add(one)
-            waiting += children.get(one, ())
+        if (member := waiting.pop()) not in found:
+            found.add(member)
+            waiting += children.get(member, ())
     return found
 
 

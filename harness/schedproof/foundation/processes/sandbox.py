@@ -232,7 +232,7 @@ class Sandbox:
                 message = json.loads(packet)
                 if "exited" in message:
                     code = os.waitstatus_to_exitcode(message["status"])
-                    # Its exit may be told before `spawn` has read that it was started.
+                    # The message of its exit may arrive before `spawn` has read the reply about its start.
                     if message["exited"] in self._processes:
                         self._processes.pop(message["exited"]).exit_code = code
                     else:

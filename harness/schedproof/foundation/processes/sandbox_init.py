@@ -206,21 +206,21 @@ def hold(become: Callable[[], None], ended: int, hidden: list[str], kept: list[s
     command = os.fork()
     if command == 0:
         become()
-    # The harness is told of a start, and of an end, by these being closed.
+    # Closed descriptors show the harness that the command started, or ended.
     for descriptor in map(int, os.listdir("/proc/self/fd")):
         if descriptor > 2 and descriptor != ended:  # not standard input, output, error
-            with contextlib.suppress(OSError):  # the one of that list
+            with contextlib.suppress(OSError):  # the descriptor of listdir is closed already
                 os.close(descriptor)
     while True:
-        told = signal.sigwaitinfo(every)
-        if told.si_signo == signal.SIGCHLD:
+        received = signal.sigwaitinfo(every)
+        if received.si_signo == signal.SIGCHLD:
             for pid, status in reaped():
                 if pid == command:
                     os.write(ended, str(status).encode())
                     os._exit(0)
-        elif told.si_pid == 0:  # the kernel, or a process outside: what is inside has no business with us
+        elif received.si_pid == 0:  # from the kernel or a process outside; signals from inside are ignored
             with contextlib.suppress(ProcessLookupError):
-                os.kill(-command, told.si_signo)
+                os.kill(-command, received.si_signo)
 
 
 def reaped() -> Iterator[tuple[int, int]]:
@@ -283,7 +283,7 @@ class Init:
             self.send({"id": request["id"], "errno": error.errno, "text": str(error)})
             return
         reading, writing = os.pipe2(os.O_CLOEXEC)
-        told, ended = os.pipe2(os.O_CLOEXEC)
+        status_pipe, ended = os.pipe2(os.O_CLOEXEC)
         contained = request.get("contained", False)
         if contained:
             unshare(CLONE_NEWPID)  # of children: the next one is process 1
@@ -316,9 +316,9 @@ class Init:
             self.logs[pid] = log
             self.send({"id": request["id"], "pid": pid})
         if contained and not failure:
-            self.holders[pid] = told
+            self.holders[pid] = status_pipe
         else:
-            os.close(told)
+            os.close(status_pipe)
 
     def _become(self, request: dict[str, Any], descriptors: list[int], log: int) -> None:
         os.setsid()
@@ -352,10 +352,10 @@ class Init:
     def reap(self) -> None:
         for pid, status in reaped():
             if pid in self.holders:
-                told = self.holders.pop(pid)
-                # Says nothing where it was killed itself, and the command with it.
-                status = int(os.read(told, 32) or status)  # noqa: PLW2901
-                os.close(told)
+                status_pipe = self.holders.pop(pid)
+                # Empty if process 1 of the command was killed, and the command with it.
+                status = int(os.read(status_pipe, 32) or status)  # noqa: PLW2901
+                os.close(status_pipe)
             if pid in self.logs:
                 self.logs.pop(pid).close()
             self.send({"exited": pid, "status": status})
