@@ -1,8 +1,8 @@
-// Command extender calls extenders as kube-scheduler does: by its own HTTPExtender.
+// Command extender calls extenders with kube-scheduler's HTTPExtender.
 //
-// Each line of standard input is a question: {"url": ..., "verb": "filter", "prioritize" or "bind", "byNames": whether
-// nodeCacheCapable is set, "nodes": [names], "times": how often to ask, over one connection where that is kept alive}.
-// The answers, a line of standard output, are a list: {"error": ...} or what kube-scheduler makes of each.
+// Each line of standard input is a call: {"url": ..., "verb": "filter", "prioritize" or "bind", "byNames": whether
+// nodeCacheCapable is set, "nodes": [names], "times": number of calls, over one connection if it is kept alive}. The
+// line of standard output is a list of results: {"error": ...}, or the result that kube-scheduler uses.
 package main
 
 import (

@@ -10,8 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// The objects of dynamic resource allocation as a world has them. Nothing is ever allocated: no more than filtering is
-// asked of the plugin.
+// devices has a world's objects of dynamic resource allocation. Nothing is ever allocated: the plugin only filters.
 type devices struct{ *world }
 
 func (d devices) ResourceClaims() fwk.ResourceClaimTracker     { return claims(d) }

@@ -1,11 +1,12 @@
-// Command referee decides as kube-scheduler does: its own Filter plugins, over a real snapshot of its cache.
+// Command referee decides with kube-scheduler's Filter plugins, on a real snapshot of its cache.
 //
 // Each line of standard input is a world: {"pod": ..., "nodes": [...], "pods": [...], "namespaces": {name: labels},
 // "claims": [...], "volumes": [...], "classes": [...], "resourceClaims": [...], "resourceSlices": [...],
 // "deviceClasses": [...]}.
-// Objects get the API's defaults, and are changed (matchLabelKeys) and validated as at their creation; nodes and pods that the apiserver would refuse are left out. The answer, a line of
-// standard output, is {"invalid": reason} where the pod itself would be refused; otherwise the world as it was decided
-// on, with "verdicts": node name to the reasons against it, of which there are none where the pod could run.
+// Objects get the API's defaults, and are changed (matchLabelKeys) and validated as at their creation. Nodes and pods
+// that the apiserver would refuse are left out. The line of standard output is {"invalid": reason} if the pod itself
+// would be refused; otherwise the world used for the decision, with "verdicts": node name to the reasons against it,
+// empty if the pod could run there.
 package main
 
 import (
@@ -76,7 +77,7 @@ type answer struct {
 	Verdicts map[string][]string `json:"verdicts,omitempty"`
 }
 
-// The plugins of the default profile that the oracle models, and the points at which they filter.
+// The plugins of the default profile that the oracle models, and the extension points at which they filter.
 var (
 	features = feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 	plugins  = []testing.RegisterPluginFunc{
@@ -157,8 +158,8 @@ func decide(line []byte) answer {
 	return answer{World: &valid, Verdicts: verdicts}
 }
 
-// deliver gives a world as an apiserver does, with canonical quantities. Of another one ("0.1Mi" for the pod as a whole)
-// the scheduler's sum with the overhead is written into the pod itself, each time that it is computed.
+// deliver returns the world with canonical quantities, as from an apiserver. With other quantities ("0.1Mi" for the whole
+// pod), the scheduler adds the overhead to the pod object itself, each time that it computes the sum.
 func deliver(stored world) (world, error) {
 	var delivered world
 	written, err := json.Marshal(stored)
@@ -174,7 +175,7 @@ func refusedPod(pod *v1.Pod) field.ErrorList {
 	if err := legacyscheme.Scheme.Convert(pod, &internal, nil); err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
-	// As at its creation, without what only the system sets.
+	// As at its creation, without the fields that only the system sets.
 	internal.Status = core.PodStatus{}
 	internal.DeletionTimestamp = nil
 	internal.UID = ""
@@ -245,8 +246,8 @@ func filter(given *world) (map[string][]string, error) {
 	return verdicts, nil
 }
 
-// What a snapshot of the scheduler's cache holds: its informer leaves out terminal phases, UpdateSnapshot the pods on nodes
-// that are gone, and the pod itself is not in its own way.
+// assigned returns the pods in a snapshot of the scheduler's cache: its informer omits terminal phases, UpdateSnapshot omits
+// the pods on nodes that are gone, and the pod to schedule is not among them.
 func assigned(given *world) []*v1.Pod {
 	there := map[string]bool{}
 	for i := range given.Nodes {
@@ -263,7 +264,7 @@ func assigned(given *world) []*v1.Pod {
 	return pods
 }
 
-// Namespaces and volumes as informers have them that are never started.
+// informed returns informers, never started, with the world's namespaces and volumes.
 func informed(given *world) informers.SharedInformerFactory {
 	factory := informers.NewSharedInformerFactory(nil, 0)
 	known := factory.Core().V1().Namespaces().Informer().GetIndexer()

@@ -1,6 +1,6 @@
-// Command tls says of each line of JSON (an authority, a name, a server's certificates and key) why a Go client that
-// trusts the authority does not take the server for the one of that name; "" where it does. The client is made as
-// client-go's TLSConfigFor makes it, which kube-scheduler calls for its extenders.
+// Command tls reads lines of JSON (an authority, a name, a server's certificates and key), and prints for each why a Go
+// client that trusts the authority does not accept the server under that name; "" if it accepts it. The client is
+// configured as by client-go's TLSConfigFor, which kube-scheduler calls for its extenders.
 package main
 
 import (
