@@ -96,7 +96,7 @@ class Attachment:
         install(self._installed, candidate.install, cluster.namespace)
         self._own = self._identity(
             f"candidate-{candidate.name}",
-            # A compiled scheduler needs a scheduler's rights besides what it asks for; no other kind is given any.
+            # A compiled scheduler needs kube-scheduler's rights in addition to its own; other kinds get their own only.
             _declared(rbac.as_dict(), SCHEDULER_RBAC if isinstance(candidate.spec, PluginSpec) else Rbac()),
             tapped=tapped,
         )
@@ -265,7 +265,7 @@ class Attachment:
             ended = [component for component in own if component.exit_code is not None]
             if not ended:
                 raise
-            # A compiled scheduler that refuses its configuration is what its first clauses are about.
+            # A compiled scheduler that refuses its configuration fails its first clauses.
             self.start_error = explain_start(ended[0].log_tail(60), error) if compiled else error
             self.report_exits()
             self.running.record("start-failed", text=self.start_error.message, fix=self.start_error.remedy)
@@ -460,10 +460,9 @@ class Attachment:
 
 
 def _second_instance(candidate: Candidate) -> ProcessSpec | None:
-    """The program of a controller that claims to elect a leader, a second time, with the same rights as another
-    identity.
+    """Return a second instance of a controller that claims leader election; it has the same rights, another identity.
 
-    Its name is one that a descriptor cannot contain.
+    A descriptor cannot contain its name.
     """
     spec = candidate.spec
     if not isinstance(spec, ControllerSpec) or LEADER_ELECTION not in candidate.claims.features:

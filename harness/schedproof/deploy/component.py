@@ -39,7 +39,7 @@ class Component(Protocol):
 
     @property
     def exit_code(self) -> int | None:
-        """Its exit code; None while it runs. Its log is complete once there is one."""
+        """Its exit code; None while it runs. With an exit code, its log is complete."""
 
     def watch(self, record: Recording) -> None:
         """Record from here on the ends of its descendants. For a pod, its kubelet handles them."""
@@ -51,7 +51,7 @@ class Component(Protocol):
         """The last lines of its output, for people."""
 
     def cause(self) -> str:
-        """Why it ended, according to its log; empty if the log does not say."""
+        """Why it ended, according to its log; empty if the log has no reason."""
 
     def exit_error(self) -> SchedproofError | None:
         """`waiting.Watched`: why waiting for it is pointless."""

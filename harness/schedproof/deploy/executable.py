@@ -60,7 +60,7 @@ def _interpreter_problem(file: Path) -> tuple[str, str]:
 
 
 def _interpreter_line(file: Path) -> str | None:
-    """What follows `#!` in the first line of a script; None for what is no script."""
+    """Return the text after `#!` in a script's first line; None if the file is no script."""
     with file.open("rb") as opened:
         first = opened.readline(256)
     return first[2:].rstrip(b"\n").decode(errors="replace") if first.startswith(b"#!") else None

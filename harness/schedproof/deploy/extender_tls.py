@@ -30,7 +30,7 @@ class ExtenderTls:
         self._spec, self._path, self._values, self._certificates = spec, path, values, certificates
 
     def config(self) -> dict[str, Any]:
-        """That by which kube-scheduler speaks to the extender; of certificates that we made, their content."""
+        """Return kube-scheduler's tlsConfig for the extender, with the content of certificates made by the harness."""
         config = dict(self._spec.config.tls_config or {})
         if self._certificates is None:
             return fill(config, self._values)
@@ -38,7 +38,7 @@ class ExtenderTls:
         if not any(name.startswith(("ca", "cert", "key", "insecure")) for name in config):
             config |= named
         if config.get("caFile") == named["caFile"]:
-            config.setdefault("serverName", "localhost")  # its address in a cluster is not known beforehand
+            config.setdefault("serverName", "localhost")  # its address in a cluster is not known in advance
         for name, written in named.items():
             if config.get(name) == written:
                 del config[name]
@@ -47,10 +47,10 @@ class ExtenderTls:
         return fill(config, self._values)
 
     def trust(self, name: str) -> tuple[ssl.SSLContext, str]:
-        """How kube-scheduler would speak to the extender, and by which name it would ask for it, where it has `name`.
+        """Return kube-scheduler's TLS context for the extender, and the server name that it would expect of `name`.
 
         Raises:
-            CandidateError: it could not.
+            CandidateError: the tlsConfig is not usable.
         """
         config = self.config()
         try:
@@ -62,6 +62,6 @@ class ExtenderTls:
             ) from error
 
     def as_client(self) -> tuple[ssl.SSLContext, str]:
-        """How it is asked whether it is ready: by the same certificate and name, whatever its own certificate is."""
+        """Return the same certificate and name for readiness checks, which do not verify the extender's certificate."""
         trust, name = self.trust("")
         return unverified(trust), name

@@ -1,4 +1,4 @@
-"""Images of candidates, built by the Docker of this machine. A tag tells the content, so what is there is not built."""
+"""Images of candidates, built by this machine's Docker. A tag is a hash of the content: existing images are reused."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def own_image(candidate: Candidate) -> str:
 
 
 def scheduler_image(binary: Path, python_image: str) -> str:
-    """An image of a kube-scheduler: this one binary. One that needs a C library gets that of `python_image`."""
+    """Build an image with a kube-scheduler binary, from `python_image` if the binary needs a C library."""
     with binary.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0)
-        # The name of the dynamic linker stands in an ELF file's first page.
+        # An ELF file's first page has the name of the dynamic linker.
         base = python_image if b"/ld-" in file.read(4096) else "scratch"
     return _built(
         digest,
@@ -131,7 +131,7 @@ def _files(candidate: Candidate, context: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _with_packages(candidate: Candidate, requirements: Path, python_image: str) -> str:
-    """The base image with packages. pip puts them together here: nothing is fetched where the image is built."""
+    """Return the base image with packages. pip collects them on this machine: the image build downloads nothing."""
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()
     dockerfile = f"FROM {python_image}\nCOPY files {_PACKAGES}\nENV PYTHONPATH={_PACKAGES}\n"
     if image_present(ref := _tag(digest, dockerfile)):

@@ -66,7 +66,7 @@ def objects(plan: PodPlan, labels: Mapping[str, str]) -> list[tuple[str, Manifes
     if plan.port is not None:
         service = {
             "type": "NodePort", "selector": {COMPONENT_LABEL: plan.name}, "ports": [{"port": plan.port}],
-            # A candidate that is not ready just now is still the one that is asked, as where it is a process.
+            # Requests reach the candidate even if it is not ready, as with a process.
             "publishNotReadyAddresses": True,
         }  # fmt: skip
         found.append(("services", named(spec=service)))
@@ -112,10 +112,10 @@ def _pod(plan: PodPlan) -> Manifest:
         "volumes": [{"name": name, **source} for name, source in volumes.items()],
     }
     if plan.on_control_plane:
-        # The workers stay as alike as nodes must be whose traffic alone is to decide.
+        # The workers stay identical except for their traffic.
         spec["nodeSelector"] = {_CONTROL_PLANE: ""}
         spec["tolerations"] = [{"key": _CONTROL_PLANE, "operator": "Exists", "effect": "NoSchedule"}]
-        # Its share of a busy machine; without one it gets what all others leave.
+        # A share of a busy machine; without a request, it would get the idle time only.
         container["resources"] = {"requests": {"cpu": "200m"}}
     return spec
 
@@ -162,9 +162,9 @@ def scheduler_arguments(configuration: str, kubeconfig: str, address: str) -> tu
 def static_pod(
     original: Manifest, *, component: str, start: int, image: str, command: tuple[str, ...], kubeconfig: str
 ) -> Manifest:
-    """The control plane's kube-scheduler with another image and configuration; all else is as it was.
+    """Return the control plane's kube-scheduler with another image and configuration, and no other change.
 
-    `start` counts the starts: a kubelet knows static pods by their manifests, and one that comes back is another.
+    `start` counts the starts: a kubelet identifies static pods by their manifests, and each start needs a new pod.
     """
     pod: Manifest = json.loads(json.dumps(original))
     metadata, spec = pod["metadata"], pod["spec"]
@@ -177,7 +177,7 @@ def static_pod(
     container.pop("args", None)
     if (
         "startupProbe" in container
-    ):  # kubeadm's looks every ten seconds only, and until it succeeds the pod is not Ready
+    ):  # kubeadm's probes every ten seconds only, and the pod is not Ready until it succeeds
         container["startupProbe"] |= {"initialDelaySeconds": 0, "periodSeconds": 1, "failureThreshold": 240}
     container.setdefault("volumeMounts", []).append({"name": "schedproof", "mountPath": NODE_FILE, "readOnly": True})
     spec.setdefault("volumes", []).append({"name": "schedproof", "hostPath": {"path": NODE_FILE, "type": "File"}})

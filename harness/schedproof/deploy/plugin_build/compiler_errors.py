@@ -1,4 +1,4 @@
-"""What Go says when a scheduler does not compile, for the author of the plugin: what is wrong, and what to do."""
+"""Errors of a scheduler that does not compile: Go's output, and a remedy for the plugin's author."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FUNCTION = re.compile(r"func ([A-Z]\w*)[(\[]")
 _SIGNATURE = "func {constructor}(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error)"
 _FRAMEWORK = 'fwk "k8s.io/kube-scheduler/framework"'
 
-# What the compiler says, and what to do about it; the first match counts.
+# Patterns of the compiler's output, and remedies; the first match counts.
 _REMEDIES = (
     (r"undefined: plugin\.", "spec.plugin.constructor is the exported function that makes the plugin: {functions}"),
     (
@@ -85,21 +85,21 @@ _ANY_REMEDY = (
 
 
 def explain(output: str, *, title: str, spec: PluginSpec, sources: Sources | None, kubernetes: str) -> SchedproofError:
-    """The error of a build that failed.
+    """Return the error of a failed build.
 
     Args:
         output: all that Go has printed.
-        title: what was wrong, in a few words.
+        title: the problem, in a few words.
         spec: of the candidate.
-        sources: None where they are not on this disk.
+        sources: None if they are not on this disk.
         kubernetes: the cluster's version.
 
     Returns:
-        A HostError where this machine is the cause, else a CandidateError. Both quote what Go says, with the names
-        that the user's files have.
+        A HostError if this machine is the cause, else a CandidateError. Both quote Go's output, with the names of the
+        user's files.
     """
     quoted = "\n".join([f"{title} (in {sources.root}):" if sources else f"{title}:", *_quoted(output)])
-    # A diagnosis of the compiler is about the sources, whatever words are in it.
+    # A compiler's diagnosis is about the sources, even if its words match a problem of this machine.
     others = [line for line in output.splitlines() if not _POSITION.match(line) or "module" in line]
     if remedy := host_remedy("\n".join(others)):
         return HostError(quoted, remedy=remedy)
@@ -117,7 +117,7 @@ def explain(output: str, *, title: str, spec: PluginSpec, sources: Sources | Non
 
 
 def _quoted(output: str) -> list[str]:
-    """Without what Go says of its own progress, headings that repeat the package's name, and names of files of ours."""
+    """Return Go's output without progress, headings with the package's name, and names of generated files."""
     lines = [line for line in output.splitlines() if line.strip() and not _NO_NEWS.match(line)]
     kept = [_GENERATED.sub("(generated main)", line)[:600] for line in lines[:_MOST_LINES]]
     if len(lines) > len(kept):
@@ -126,7 +126,7 @@ def _quoted(output: str) -> list[str]:
 
 
 def _exported_functions(sources: Sources) -> dict[str, str]:
-    """Where each exported function of the package is declared, as a compiler would say it."""
+    """Map each exported function of the package to its declaration, in a compiler's format."""
     found = {}
     for file in sorted(sources.folder.glob("*.go")):
         for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):

@@ -91,8 +91,8 @@ def scheduler_binary(spec: PluginSpec, *, name: str, kubernetes: str, progress: 
 
 
 def _registered(spec: PluginSpec) -> tuple[str, ...]:
-    """The part of the generated main that depends on the descriptor. A main of the user's own depends on none: one
-    build serves all candidates.
+    """Return the descriptor's values in the generated main. A user's own main has none: one build serves all
+    candidates.
     """
     return (spec.constructor, spec.name) if spec.package else ()
 
@@ -197,8 +197,8 @@ class _Recipe:
 
     @property
     def _flags(self) -> tuple[str, ...]:
-        # -mod: what the user's module needs may be in no go.sum of ours. -buildvcs: none of the user's repository,
-        # which says nothing of Kubernetes, and may be one that git refuses to read.
+        # -mod: the user's module may need sums that the pinned go.sum lacks. -buildvcs: the user's repository is
+        # unrelated to Kubernetes' version, and git may refuse to read it.
         flags = ("-mod=mod" if flag.startswith("-mod=") else flag for flag in self.group.flags)
         return (*flags, "-buildvcs=false")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from schedproof.foundation.errors import CandidateError
 
-# Go takes no sources from these, or (the last one) they are ours: a run must not change what it builds.
+# Go reads no sources from these, or (the last) the harness writes it: a run must not change what it builds.
 _NOT_SOURCES = frozenset({".git", ".hg", ".svn", ".bzr", "vendor", "schedproof-results"})
 
 # `replace example.com/shared => ../shared`: another module on this disk, whose sources count as well.
