@@ -27,7 +27,7 @@ const (
 	asJSON     = runtime.ContentTypeJSON
 )
 
-// core is all that we speak of: core/v1.
+// core is the scheme of core/v1, the only API group that is used.
 var core = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
@@ -39,7 +39,7 @@ var core = func() *runtime.Scheme {
 
 var wire = protobuf.NewSerializer(core, core)
 
-// encode gives an object as it goes over the wire.
+// encode returns an object as protobuf.
 func encode(object runtime.Object, kind string) ([]byte, error) {
 	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind})
 	var buffer bytes.Buffer
@@ -47,10 +47,10 @@ func encode(object runtime.Object, kind string) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// connections are what requests are made over.
+// connections are the HTTP clients for requests and for the watch.
 type connections struct {
 	base     string
-	many     int // for commands that make many requests: so many are on their way at once
+	many     int // number of concurrent requests of commands with many requests
 	client   *http.Client
 	watching *http.Client
 }
@@ -97,7 +97,7 @@ func address(server *url.URL) string {
 	return net.JoinHostPort(server.Hostname(), port)
 }
 
-// send makes a request, of whose answer no more is of interest than whether it is a good one.
+// send makes a request and ignores the body of a successful response.
 func (c *connections) send(ctx context.Context, method, path, contentType string, body []byte) error {
 	answer, err := c.request(ctx, c.client, method, path, contentType, body)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *connections) send(ctx context.Context, method, path, contentType string
 	return answer.Body.Close()
 }
 
-// request returns the answer if it is a good one.
+// request returns a successful response; any other is an error.
 func (c *connections) request(
 	ctx context.Context, client *http.Client, method, path, contentType string, body []byte,
 ) (*http.Response, error) {
@@ -130,7 +130,7 @@ func (c *connections) request(
 	return nil, fmt.Errorf("%s %s: %w", method, path, refusal(answer.StatusCode, said))
 }
 
-// refusal is what the apiserver says of it, as an error of apimachinery's.
+// refusal returns the apiserver's error response as an error of apimachinery.
 func refusal(code int, said []byte) error {
 	status := &metav1.Status{}
 	if _, _, err := wire.Decode(said, nil, status); err != nil || status.Code == 0 {
@@ -139,8 +139,8 @@ func refusal(code int, said []byte) error {
 	return errors.FromObject(status)
 }
 
-// each calls do for 0 to count-1, as many at once as there are requests to be on their way, and returns the first error,
-// after which no more are begun.
+// each calls do for 0 to count-1, with c.many calls at once, and returns the first error, after which it starts no more
+// calls.
 func (c *connections) each(ctx context.Context, count int, do func(context.Context, int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -22,7 +22,7 @@ const (
 // clusterWide are the kinds of core/v1 that have no namespace.
 var clusterWide = map[string]bool{"Namespace": true, "Node": true, "PersistentVolume": true}
 
-// churning is what churn asks for: scheduler_perf's churnOp (test/integration/scheduler_perf of k8s.io/kubernetes).
+// churning has the arguments of churn, as scheduler_perf's churnOp (test/integration/scheduler_perf of k8s.io/kubernetes).
 type churning struct {
 	Mode      string            `json:"mode"`
 	Namespace string            `json:"namespace"` // of kinds that have one
@@ -69,7 +69,7 @@ func newChurnTemplate(raw json.RawMessage, namespace string) (churnTemplate, err
 	return churnTemplate{object, prefix, path}, nil
 }
 
-// churn is one that goes on until it is stopped. Only its own goroutine writes to it, until that has ended.
+// churn is a churn that runs until it is stopped. Until its goroutine has ended, only that goroutine writes to it.
 type churn struct {
 	api       *connections
 	templates []churnTemplate
@@ -132,7 +132,7 @@ func (c *churn) creating(number int) func(context.Context) {
 	}
 }
 
-// recreating has so many places for each template. Turn by turn it goes round, and fills the place or empties it.
+// recreating has a number of places for each template. Each turn creates or deletes the object of the next place.
 func (c *churn) recreating(number int) func(context.Context) {
 	places := make([][]string, len(c.templates))
 	for i := range places {
@@ -153,13 +153,13 @@ func (c *churn) recreating(number int) func(context.Context) {
 	}
 }
 
-// create returns where the new object is; nothing if that failed.
+// create returns the path of the new object; empty if the creation failed.
 func (c *churn) create(ctx context.Context, template churnTemplate) string {
 	name := template.prefix + rand.String(8)
 	template.object["metadata"].(map[string]any)["name"] = name
 	body, err := json.Marshal(template.object)
 	if err == nil {
-		// Whether it was created is not known of a request that was given up.
+		// The object of a cancelled request may exist.
 		c.left[template.path+"/"+name] = true
 		err = c.api.send(ctx, http.MethodPost, template.path, asJSON, body)
 	}
@@ -191,7 +191,7 @@ func (c *churn) note(ctx context.Context, err error) {
 	}
 }
 
-// stop returns when nothing of it is left.
+// stop returns when all objects of the churn are deleted.
 func (c *churn) stop(ctx context.Context) (map[string]any, error) {
 	c.cancel()
 	c.ended.Wait()

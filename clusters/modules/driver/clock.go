@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// moment is what CLOCK_MONOTONIC says, in nanoseconds: the clock of Python's time.monotonic(). 0 means never.
+// moment is a time of CLOCK_MONOTONIC in nanoseconds, the clock of Python's time.monotonic(). 0 means never.
 type moment int64
 
 func now() moment {
@@ -37,8 +37,8 @@ func (m moment) String() string {
 	return strconv.FormatFloat(m.seconds(), 'f', 6, 64)
 }
 
-// sleepUntil returns early only when the context is over. By the kernel's own timer: Go's round up to a millisecond
-// where nothing else happens.
+// sleepUntil returns early only when the context is over. It uses the kernel's timer, because Go's timers are late by up
+// to a millisecond in an idle process.
 func sleepUntil(ctx context.Context, end moment) {
 	const slice = moment(50 * time.Millisecond)
 	for ctx.Err() == nil {

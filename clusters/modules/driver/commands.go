@@ -21,7 +21,7 @@ func newDriver() *driver {
 	return &driver{churns: map[string]*churn{}}
 }
 
-// do returns what is answered, beside the id.
+// do runs a command, and returns the fields of its answer except for the id.
 func (d *driver) do(ctx context.Context, asked command) (map[string]any, error) {
 	if asked.Op == "connect" {
 		return nil, d.connect(ctx, asked)
@@ -176,7 +176,7 @@ func (d *driver) doChurn(ctx context.Context, asked command) (map[string]any, er
 	return answer, err
 }
 
-// takeManifest refuses fields that this version of the API does not have: they would be left out without a word.
+// takeManifest refuses fields that this version of the API does not have: they would be dropped silently.
 func takeManifest(raw json.RawMessage, into any) error {
 	strict, err := kjson.UnmarshalStrict(raw, into)
 	return stderrors.Join(append(strict, err)...)

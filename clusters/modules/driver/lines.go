@@ -32,7 +32,7 @@ type pending struct {
 	commands  []command
 	running   int64
 	cancel    context.CancelCauseFunc // of the one that is running
-	cancelled int64                   // this command and those before it are to be done no more
+	cancelled int64                   // this command and those before it are cancelled
 }
 
 // serve answers commands, one after the other. The socket is for both directions.
@@ -59,8 +59,8 @@ func serve(socket *os.File) error {
 	}
 }
 
-// readLines ends the process when there are no more lines to come, whatever it is doing then: nothing may outlive
-// the process that started this one.
+// readLines ends the process at the end of its input, whatever it is doing then: it must not outlive the process that
+// started it.
 func readLines(input io.Reader) *pending {
 	q := &pending{}
 	q.more = sync.NewCond(&q.mutex)
@@ -77,11 +77,11 @@ func readLines(input io.Reader) *pending {
 	return q
 }
 
-// add queues a command; {"op": "cancel", "id": n} is obeyed at once, and is not answered.
+// add queues a command; {"op": "cancel", "id": n} takes effect at once, and is not answered.
 func (q *pending) add(raw []byte) {
 	read := command{raw: raw}
 	if err := json.Unmarshal(raw, &read); err != nil {
-		read.Op = "" // which is no command, and told as such
+		read.Op = "" // is answered with an error, as an unknown command
 	}
 	q.mutex.Lock()
 	defer q.mutex.Unlock()

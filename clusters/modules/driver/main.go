@@ -1,17 +1,17 @@
 // Command driver creates, watches, binds and deletes pods and nodes for a benchmark, faster than a scheduler can follow,
 // and stamps every moment. It reads commands as lines of JSON, and answers each with one line.
 //
-//	main.go      how it is started, and how it ends
-//	lines.go     commands in, answers out
-//	commands.go  what each command takes and answers
+//	main.go      start and end of the process
+//	lines.go     input of commands, output of answers
+//	commands.go  arguments and results of each command
 //	clock.go     the clock
 //	api.go       requests to the apiserver
-//	transport.go what they go over
-//	record.go    what is known of every pod
-//	watch.go     how it becomes known
+//	transport.go their HTTP transport
+//	record.go    the record of all pods
+//	watch.go     the watch that fills the record
 //	pods.go      creating and binding pods
 //	objects.go   namespaces and nodes; deleting
-//	churn.go     objects that come and go beside what is measured
+//	churn.go     objects that are created and deleted during a measurement
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"os"
 )
 
-// version is that of the Kubernetes modules; the linker sets it.
+// version is the version of the Kubernetes modules; the linker sets it.
 var version = "unknown"
 
 func main() {

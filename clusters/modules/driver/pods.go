@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// mostInFlight bounds open-loop creations that were not yet answered: beyond, the apiserver is what is measured.
+// mostInFlight limits open-loop creations without a response: with more, the benchmark would measure the apiserver.
 const mostInFlight = 2000
 
 // creation is what create and one have in common.
@@ -59,7 +59,7 @@ func (d *driver) create(ctx context.Context, asked creation) (map[string]any, er
 	return map[string]any{"started": started.seconds(), "seconds": (now() - started).seconds(), "capped": 0}, err
 }
 
-// arrive creates each pod at its moment, whatever became of those before it.
+// arrive creates each pod at its moment, whether or not earlier creations have completed.
 func (d *driver) arrive(ctx context.Context, asked creation, arrivals []float64) (map[string]any, error) {
 	if len(arrivals) != asked.Count || !slices.IsSorted(arrivals) {
 		return nil, fmt.Errorf("expected %d arrivals in their order", asked.Count)
@@ -135,7 +135,7 @@ func (d *driver) wait(ctx context.Context, g *group, seconds float64) (map[strin
 	return map[string]any{"bound": g.bound, "pods": len(g.pods)}, ctx.Err()
 }
 
-// bind is a scheduler that thinks of nothing: what it can do, the machine can do.
+// bind binds the pods without any decision, to measure the upper limit of this machine.
 func (d *driver) bind(ctx context.Context, g *group, nodes []string) (map[string]any, error) {
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("expected some nodes")

@@ -50,7 +50,7 @@ type record struct {
 	changed func() // called after each event; one waits at a time
 	live    map[key]*pod
 	groups  map[string]*group
-	broken  chan struct{} // closed when the watch is no more, which is why
+	broken  chan struct{} // closed when the watch has ended
 	why     error
 }
 
@@ -177,7 +177,7 @@ func (r *record) forget(name, namespace string) {
 	}
 }
 
-// neverWas takes note that the apiserver knows nothing of a pod; of one that the watch has shown, it will tell.
+// neverWas removes a pod that does not exist in the apiserver, unless the watch has shown it and will show its deletion.
 func (r *record) neverWas(one *pod) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// What a server says of its targets, metrics and rules: web/api/v1, of one that has scraped the nodes just now.
+// Targets, metrics and rules as in Prometheus' web/api/v1, for a server that has just scraped the nodes.
 
 const (
 	file          = "/etc/prometheus/targets.json"
@@ -89,7 +89,7 @@ type described struct {
 	Unit string `json:"unit"`
 }
 
-// families are those that the exporter describes; Prometheus has nothing to say of those that it adds by itself.
+// families returns the metric families of the exporter; Prometheus has no metadata of the metrics that it adds itself.
 func (w *world) families() (names []string) {
 	for _, each := range slices.Concat(w.scrape.Rates, w.scrape.Still) {
 		if name := each.name(); name != "up" && !strings.HasPrefix(name, "scrape_") && !slices.Contains(names, name) {
@@ -160,7 +160,7 @@ func (a *api) targetMetadata(r *http.Request) result {
 	return result{data: found}
 }
 
-// limitOf is negative where a request names no limit.
+// limitOf returns the limit of a request; negative if there is none.
 func limitOf(r *http.Request, parameter string) (int, *result) {
 	text := r.FormValue(parameter)
 	if text == "" {

@@ -21,11 +21,11 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// api is the part of Prometheus' HTTP API that reads series. What they are, is told by follow.
+// api is the part of Prometheus' HTTP API that reads series. follow sets the series.
 //
-// Its clock stands still between two changes: whatever moment a client asks about, it is told of the last one's. In
-// a real server other samples would come in while a question is on its way; here the same series always give the same
-// answer. What is told otherwise than by Prometheus' own code is taken from web/api/v1, and behaves as that does.
+// Its clock stands still between two changes: a query at any moment is evaluated at the moment of the last change. In a
+// real server, new samples would arrive during a query; here, the same series always give the same response. Responses
+// that Prometheus' own code does not compute are modelled on web/api/v1.
 type api struct {
 	engine  *promql.Engine
 	parser  parser.Parser
@@ -70,8 +70,8 @@ func (a *api) handler() http.Handler {
 	return mux
 }
 
-// follow makes the changes that are described by lines of JSON, until there are no more. Each is answered by one line,
-// `{"error": ""}`, when every query that comes after it sees the new series, and none of the old.
+// follow applies changes, one per line of JSON, until the end of the input. It answers each with a line,
+// `{"error": ""}`, as soon as all later queries see the new series only.
 func (a *api) follow(lines io.Reader, answers io.Writer) error {
 	said, decoder := json.NewEncoder(answers), json.NewDecoder(lines)
 	for {

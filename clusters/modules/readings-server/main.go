@@ -1,9 +1,9 @@
 // Command readings-server is a Prometheus whose every sample is chosen by the tests: the HTTP API over the
 // real PromQL engine, with series that are described, and replaced all at once by one line of standard input.
 //
-//	main.go     how it is started, and how it ends
-//	api.go      the HTTP API, and how the series change
-//	about.go    what it says of its targets, metrics and rules
+//	main.go     start and end of the process
+//	api.go      the HTTP API, and changes of the series
+//	about.go    information about targets, metrics and rules
 //	series.go   the series, as the engine reads them
 //	targets.go  their labels
 package main
@@ -17,7 +17,7 @@ import (
 	"os"
 )
 
-// version is that of the engine; the linker sets it.
+// version is the version of the engine; the linker sets it.
 var version = "unknown"
 
 func main() {
@@ -30,8 +30,8 @@ func main() {
 		return
 	}
 	api := newAPI()
-	// Standard input is a socket, which is written to as well. The starting process holds the other end: however that
-	// ends, this one ends.
+	// Standard input is a socket, which is written to as well. The starting process has the other end: when it ends, this
+	// process ends, too.
 	go func() {
 		if err := api.follow(os.Stdin, os.Stdin); err != io.EOF {
 			fmt.Fprintln(os.Stderr, err)

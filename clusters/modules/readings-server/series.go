@@ -19,7 +19,7 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// scrape is what there is to be read of each node, but for the values that a question is about.
+// scrape describes the series of each node, except for the values that change.
 type scrape struct {
 	Past  int64     `json:"past"`  // how far the samples reach back, in milliseconds
 	Step  int64     `json:"step"`  // between two samples, in milliseconds
@@ -37,7 +37,7 @@ type metric struct {
 
 func (m *metric) name() string { return m.Labels[labels.MetricName] }
 
-// change is what differs from the world as it was: one line of standard input.
+// change is a change of the world: one line of standard input.
 type change struct {
 	Scrape  *scrape                      `json:"scrape"`  // null: as before
 	Targets map[string]map[string]string `json:"targets"` // nodes that are new, or have other labels now

@@ -1,5 +1,5 @@
-// Package app stands in for k8s.io/kubernetes/cmd/kube-scheduler/app, in a scheduler that is to be asked for scores
-// instead of scheduling. schedproof puts it beside a candidate's sources, and lets them import it by that other path.
+// Package app replaces k8s.io/kubernetes/cmd/kube-scheduler/app in a scheduler that returns scores instead of scheduling.
+// schedproof adds it to a candidate's sources, which import it under that path.
 //
 //	app.go       what a scheduler's main takes from the package
 //	lines.go     the questions, and how they come and go
@@ -39,5 +39,5 @@ func Setup(ctx context.Context, _ *options.Options, registryOptions ...Option) (
 	return nil, nil, serve(ctx, registryOptions)
 }
 
-// Run is never reached, because Setup does not end well.
+// Run is never reached, because Setup does not return successfully.
 func Run(context.Context, *config.CompletedConfig, *scheduler.Scheduler) error { return nil }

@@ -175,9 +175,8 @@ func (c *cycle) normalize(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 	return nil
 }
 
-// each calls do for so many pieces, in goroutines of their own, where no panic is recovered: as in kube-scheduler,
-// it ends the process. A goroutine that panics is counted as done before that has happened. It must not be taken for an
-// answer: then there is nothing left to do but wait for the end.
+// each calls do for each piece, in goroutines without recover: as in kube-scheduler, a panic ends the process. A goroutine
+// that panics is counted as done before the process ends. To give no answer in that case, each then waits for the end.
 func (c *cycle) each(ctx context.Context, pieces int, operation string, do func(int)) {
 	var done atomic.Int64
 	c.handle.Parallelizer().Until(ctx, pieces, func(i int) {
@@ -189,7 +188,7 @@ func (c *cycle) each(ctx context.Context, pieces int, operation string, do func(
 	}
 }
 
-// pod is a new one for each question: whatever a plugin remembers of pods, it has not seen this one.
+// pod returns a new pod for each question, which a plugin cannot have seen before.
 func (c *cycle) pod() *v1.Pod {
 	c.number++
 	pod := c.template.DeepCopy()

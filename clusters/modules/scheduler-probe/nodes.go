@@ -148,7 +148,7 @@ func (n *nodes) watch(action testing.Action) (bool, watch.Interface, error) {
 	return true, watcher, err
 }
 
-// must is for what cannot fail: nothing ends the broadcaster.
+// must panics on errors that cannot occur: nothing ends the broadcaster.
 func must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("the probe itself is wrong: %v", err))
