@@ -1,4 +1,4 @@
-"""A Chromium of the tests' own, and what it would have asked the network."""
+"""A Chromium for tests, and the network requests that it would have made."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
 )  # fmt: skip
-"""`--no-sandbox`: CI runs as root. Nothing but our own file is opened."""
+"""`--no-sandbox`: CI runs as root. Only the harness's own files are opened."""
 DESKTOP, PHONE = (1200, 900), (360, 740)
 
 
 _FOLLOWED = 30.0
-"""Seconds: a link within a page is followed in milliseconds."""
+"""Seconds; following a link within a page takes milliseconds."""
 
 
 class Browser:
-    """One window. Sizes are CSS pixels."""
+    """One browser window. Sizes are in CSS pixels."""
 
     def __init__(self, driver: Chrome) -> None:
         self.driver = driver
 
     def open(self, page: Path, size: tuple[int, int] = DESKTOP, *, scheme: str = "light", media: str = "") -> None:
-        """Show a page from its file, as it is after its scripts ran."""
+        """Open a page from its file, and wait until its scripts have run."""
         self._tell("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1,
                    mobile=size == PHONE)  # fmt: skip
         self._tell(
@@ -54,32 +54,32 @@ class Browser:
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
 
-    def comes_to(self, script: str, expected: Any) -> None:
-        """The script returns this, now or in a moment: the browser follows a link after the click has returned."""
+    def wait_for_result(self, script: str, expected: Any) -> None:
+        """Wait until the script returns `expected`: the browser follows a link after the click has returned."""
         from selenium.webdriver.support.ui import WebDriverWait
 
         WebDriverWait(self.driver, _FOLLOWED, poll_frequency=0.05).until(
             lambda _: self.run(script) == expected, f"{script} does not come to {expected}"
         )
 
-    def all(self, selector: str) -> list[Any]:
+    def find_all(self, selector: str) -> list[Any]:
         return list(self.driver.find_elements("css selector", selector))
 
-    def one(self, selector: str) -> Any:
+    def find(self, selector: str) -> Any:
         return self.driver.find_element("css selector", selector)
 
     def styled(self, selector: str, name: str) -> str:
-        return str(self.one(selector).value_of_css_property(name))
+        return str(self.find(selector).value_of_css_property(name))
 
     def backgrounds(self, page: Path) -> tuple[str, str]:
-        """Of a page in light and in dark mode."""
+        """Return the background colours of a page in light and in dark mode."""
         self.open(page)
         light = self.styled("body", "background-color")
         self.open(page, scheme="dark")
         return light, self.styled("body", "background-color")
 
-    def crowded_heads(self) -> list[str]:
-        """The heads of tables' columns whose text is wider than they are, in what is open of the page."""
+    def crowded_headers(self) -> list[str]:
+        """Return visible column headers of tables whose text is wider than the header."""
         heads: list[str] = self.run("""
             return [...document.querySelectorAll("thead th")]
                 .filter((head) => head.scrollWidth > head.clientWidth + 1).map((head) => head.textContent)
@@ -87,17 +87,17 @@ class Browser:
         return heads
 
     def complaints(self) -> list[str]:
-        """What the console says, since last asked."""
+        """Return messages of the console since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self, page: Path) -> list[str]:
-        """Addresses that a page has asked for since last asked, its own among them."""
+        """Return URLs that a page requested since the last call, including its own."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
-        return [one["request"]["url"] for one in asked if one["documentURL"] == page.as_uri()]
+        return [params["request"]["url"] for params in asked if params["documentURL"] == page.as_uri()]
 
     def picture(self, file: Path, height: int, *, under: str = "html", scale: float = 1.0) -> None:
-        """A PNG of the page, of so many pixels from the top of an element."""
+        """Save a PNG of `height` pixels of the page, from the top of an element."""
         width = self._tell("Page.getLayoutMetrics")["cssContentSize"]["width"]
         top = self.run("return document.querySelector(arguments[0]).getBoundingClientRect().top + scrollY", under)
         clip = {"x": 0, "y": top, "width": width, "height": height, "scale": scale}
@@ -105,7 +105,7 @@ class Browser:
         file.write_bytes(base64.b64decode(shot["data"]))
 
     def pdf(self) -> bytes:
-        """What the printer gets."""
+        """Return the page as printed."""
         return base64.b64decode(self._tell("Page.printToPDF", printBackground=True)["data"])
 
     def _tell(self, command: str, **parameters: Any) -> Any:
@@ -114,14 +114,14 @@ class Browser:
 
 @contextlib.contextmanager
 def browser(folder: Path) -> Iterator[Browser]:
-    """Skips where there is none, unless SCHEDPROOF_REQUIRE_BROWSER says that there must be."""
+    """Open a browser, or skip the test if there is none and SCHEDPROOF_REQUIRE_BROWSER is not set."""
     program, driver = _first(BROWSERS), _first(DRIVERS)
     if program is None or driver is None:
-        said = "no Chromium with its driver (Debian: chromium, chromium-driver)"
+        reason = "no Chromium with its driver (Debian: chromium, chromium-driver)"
         if os.environ.get("SCHEDPROOF_REQUIRE_BROWSER") == "1":
-            pytest.fail(f"SCHEDPROOF_REQUIRE_BROWSER is set: {said}")
-        pytest.skip(said)
-    # Not at the head: those who have no browser need not have selenium either.
+            pytest.fail(f"SCHEDPROOF_REQUIRE_BROWSER is set: {reason}")
+        pytest.skip(reason)
+    # Imported here, so that selenium is needed only with a browser.
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 

@@ -1,4 +1,4 @@
-"""What the tests in a browser share."""
+"""Fixtures shared by the tests in a browser."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A bench.json's document as a run would write it, of made-up numbers: three candidates and stock, one invalid round,
-wrong placements, a disagreement. Only for tests of the report and for pictures that show what a report looks like.
+"""A made-up bench.json document: three candidates and stock, one invalid round, wrong placements, a disagreement.
+
+For tests of the report, and for pictures of a report.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ COST = {
     STOCK: {"kube-scheduler": 2.1e-3}, PLUGIN: {"kube-scheduler": 2.3e-3},
     EXTENDER: {"kube-scheduler": 2.6e-3, "extender": 6.9e-3}, CONTROLLER: {"controller": 1.2e-3},
 }  # fmt: skip
-"""CPU seconds per pod of its own processes."""
+"""CPU seconds per pod of the candidate's own processes."""
 HARDER = {"basic": 1.0, "network-aware": 1.4, "topology-spread": 3.1}
 WRONG = "pod measured-17: node-3 has 100m of 4 cpu free, and the pod requests 200m"
 TOO_FEW = "only 3 of 8 blocks are valid on both sides; 5 are needed"
@@ -38,12 +39,12 @@ INVALID = "the apiserver was the limit: it used 1.9 of 2 cores, and the candidat
 
 
 def document() -> dict[str, Any]:
-    """The same at every call; the caller's own."""
+    """Return the example; equal at every call, and a copy for the caller."""
     return copy.deepcopy(_document())
 
 
 def read(found: dict[str, Any] | None = None) -> BenchDocument:
-    """A document, or the example, as the report takes it."""
+    """Return a document, or the example, as the report's input."""
     return BenchDocument.model_validate(document() if found is None else found)
 
 
@@ -119,19 +120,19 @@ def _measurement(random_: random.Random, workload: str, mode: str, rate: float |
     rounds = []
     for block in range(BLOCKS):
         drift = 1 - 0.008 * block
-        one, taken = _round(random_, mode, rate, name, block, speed * drift * math.exp(random_.gauss(0, 0.02)))
+        round_, taken = _round(random_, mode, rate, name, block, speed * drift * math.exp(random_.gauss(0, 0.02)))
         if (workload, mode, name, block) == ("basic", "drain", EXTENDER, 5):
-            one["invalid"].append(INVALID)
-            one["throughput"] *= 0.6
+            round_["invalid"].append(INVALID)
+            round_["throughput"] *= 0.6
         if (workload, mode, name) == ("basic", "drain", CONTROLLER) and block in (2, 6):
-            one["wrong"] += [WRONG, WRONG.replace("17", "204")][: 1 + (block == 2)]
+            round_["wrong"] += [WRONG, WRONG.replace("17", "204")][: 1 + (block == 2)]
         if (workload, mode, name, block) == ("network-aware", "drain", PLUGIN, 1):
-            one["own_metrics"] |= {
+            round_["own_metrics"] |= {
                 "agrees": False,
                 "explanation": "measured 3.40 ms, its own 2.90 ms: retries of 31 pods are in the first only",
             }
-        rounds.append(one)
-        times += taken if not one["invalid"] else []
+        rounds.append(round_)
+        times += taken if not round_["invalid"] else []
     edges, counts = log_histogram(times)
     return {
         "workload": workload, "mode": mode, "rate": rate, "candidate": name, "rounds": rounds,
@@ -169,35 +170,43 @@ def _round(
 
 def _comparisons(measurements: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
-    bases = {(one["workload"], one["mode"]): one["rounds"] for one in measurements if one["candidate"] == STOCK}
-    for one in measurements:
-        if one["candidate"] == STOCK:
+    bases = {
+        (measurement["workload"], measurement["mode"]): measurement["rounds"]
+        for measurement in measurements
+        if measurement["candidate"] == STOCK
+    }
+    for measurement in measurements:
+        if measurement["candidate"] == STOCK:
             continue
-        short = (one["workload"], one["candidate"]) == ("topology-spread", PLUGIN)
+        short = (measurement["workload"], measurement["candidate"]) == ("topology-spread", PLUGIN)
         for metric in (
-            ("throughput", "cpu per pod") if one["mode"] == "drain" else ("mean", "p50", "p90", "p99", "cpu per pod")
+            ("throughput", "cpu per pod")
+            if measurement["mode"] == "drain"
+            else ("mean", "p50", "p90", "p99", "cpu per pod")
         ):
-            left_out = [mine["block"] for mine in one["rounds"] if mine["invalid"] or (short and mine["block"] > 2)]
+            left_out = [
+                mine["block"] for mine in measurement["rounds"] if mine["invalid"] or (short and mine["block"] > 2)
+            ]
             difference = compare(
-                [None if mine["block"] in left_out else _value(mine, metric) for mine in one["rounds"]],
-                [_value(theirs, metric) for theirs in bases[one["workload"], one["mode"]]],
+                [None if mine["block"] in left_out else _value(mine, metric) for mine in measurement["rounds"]],
+                [_value(theirs, metric) for theirs in bases[measurement["workload"], measurement["mode"]]],
                 metric=metric, seed=7,
             )  # fmt: skip
             found.append(
                 {
-                    **{key: one[key] for key in ("workload", "mode", "rate", "candidate")},
+                    **{key: measurement[key] for key in ("workload", "mode", "rate", "candidate")},
                     "metric": metric, "baseline": STOCK, **dataclasses.asdict(difference),
                 }
             )  # fmt: skip
     return found
 
 
-def _value(one: dict[str, Any], metric: str) -> float:
+def _value(round_: dict[str, Any], metric: str) -> float:
     if metric == "throughput":
-        return float(one["throughput"])
+        return float(round_["throughput"])
     if metric == "cpu per pod":
-        return sum(float(one["usage"][process]["cpu_per_pod"]) for process in one["own_processes"])
-    return float(one["latency"][metric])
+        return sum(float(round_["usage"][process]["cpu_per_pod"]) for process in round_["own_processes"])
+    return float(round_["latency"][metric])
 
 
 def _knee(name: str) -> dict[str, Any]:

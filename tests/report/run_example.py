@@ -1,4 +1,4 @@
-"""A run's result of made-up numbers: an extender that fails in several ways, beside the stock scheduler."""
+"""A made-up result of a run: an extender that fails in several ways, beside the stock scheduler."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ LANES = {
         {"request": "create pods/binding", "code": 201, "count": 2},
     ],
 }  # fmt: skip
-"""What `judge.lanes` makes."""
+"""Output of `judge.lanes`."""
 
 
 def result() -> RunResult:
-    """The same at every call."""
+    """Return the example, equal at every call."""
     evidence = {
         "decisions": [decision(number) for number in range(1, 4)], "measured": {"probes": 12}, "lanes": LANES,
         "timeline": [f"+{number}.000s  candidate asks Prometheus: {'x' * 90}" for number in range(20)],
@@ -98,7 +98,7 @@ def result() -> RunResult:
 
 
 def candidate(name: str, profiles: tuple[str, ...], failed: Mapping[str, Verdict]) -> CandidateResult:
-    """All that it claims passed, but for these."""
+    """A candidate that passed all that it claims, except `failed`."""
     claims = Claims(profiles, network=NETWORK)
     verdicts = [
         failed.get(clause)

@@ -1,8 +1,8 @@
-"""Takes the pictures in docs/images: `python -m tests.report.screenshots` in the checkout.
+"""Create the pictures in docs/images: `python -m tests.report.screenshots` in the checkout.
 
-Those of benchmarks show the example of these tests, whose numbers are made up, or another run's: give its bench.json.
-Those of report.html (`python -m tests.report.screenshots report`) show the recorded history of a planted
-defect, and for several candidates the example of these tests.
+Pictures of benchmarks show the made-up example of these tests, or the run of a given bench.json. Pictures of
+report.html (`python -m tests.report.screenshots report`) show the recorded history of a planted defect, and the
+example of these tests for several candidates.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .run_example import candidate, result
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 RECORDED = Path(__file__).parents[2] / "fixtures" / "recorded.tar.xz"
-ONE = "d1-ranks-by-total"
-"""A planted defect."""
+DEFECT = "d1-ranks-by-total"
+"""The shown planted defect."""
 
 
 def main(arguments: list[str]) -> None:
@@ -43,10 +43,10 @@ def main(arguments: list[str]) -> None:
 def of_reports() -> None:
     with tempfile.TemporaryDirectory() as name, browser(Path(name)) as window:
         with tarfile.open(RECORDED) as archive:
-            wanted = [one for one in archive if one.name.split("/")[0] == ONE]
+            wanted = [member for member in archive if member.name.split("/")[0] == DEFECT]
             archive.extractall(name, wanted, filter="data")
         page = Path(name) / "report.html"
-        page.write_text(render(rejudge(Path(name) / ONE)), encoding="utf-8")
+        page.write_text(render(rejudge(Path(name) / DEFECT)), encoding="utf-8")
         window.open(page)
         window.picture(IMAGES / "report-light.png", 1080, scale=0.7)
         window.picture(IMAGES / "report-lanes.png", 560, under=".lanes", scale=0.7)

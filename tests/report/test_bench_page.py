@@ -1,4 +1,4 @@
-"""bench.html: one well-formed file that needs no network, leaves out what was not measured, and hides no doubt."""
+"""bench.html: one well-formed file that needs no network, omits unmeasured parts, and shows every doubt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NASTY = "<img src=x onerror=\"alert(1)\"></script><script>alert(2)</script> & 'q
 
 
 class Page(HTMLParser):
-    """The elements of a page, and a look at whether each is closed."""
+    """The elements of a page; asserts that each is closed."""
 
     VOID = frozenset({"meta", "br", "img"})
 
@@ -59,11 +59,11 @@ EMPTY: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_every_element_is_closed() -> None:
+def test_every_element_of_bench_html_is_closed() -> None:
     assert PAGE.open == []
 
 
-def test_it_needs_nothing_from_the_network() -> None:
+def test_bench_html_needs_nothing_from_the_network() -> None:
     assert not PAGE.named("link", "img", "iframe", "object", "base")
     assert all((attributes.get("href") or "#").startswith("#") for _, attributes in PAGE.elements)
     assert not any("src" in attributes for _, attributes in PAGE.elements)
@@ -72,11 +72,11 @@ def test_it_needs_nothing_from_the_network() -> None:
     assert policy.startswith("default-src 'none'")
 
 
-def test_it_is_the_same_at_every_call() -> None:
+def test_bench_html_is_reproducible() -> None:
     assert render_bench(read()) == render_bench(read())
 
 
-def test_nothing_of_a_candidate_or_a_workload_becomes_markup() -> None:
+def test_text_of_a_candidate_or_a_workload_is_escaped() -> None:
     nasty = _replaced(document(), {PLUGIN: NASTY, "basic": NASTY, WRONG: NASTY, INVALID: NASTY, "embedded": NASTY})
     page = Page(render_bench(read(nasty)))
     assert page.open == []
@@ -101,13 +101,13 @@ def test_headings_are_in_order() -> None:
     assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(levels))
 
 
-def test_what_scrolls_can_be_reached_by_keyboard_and_has_a_name() -> None:
+def test_scrolling_regions_are_focusable_and_have_a_name() -> None:
     regions = [a for _, a in PAGE.elements if "scroll" in (a.get("class") or "").split()]
     assert all(a.get("tabindex") == "0" and a.get("role") == "region" and a.get("aria-label") for a in regions)
     assert len(regions) == len(PAGE.named("table"))
 
 
-def test_tables_and_pictures_say_what_they_are() -> None:
+def test_tables_and_pictures_have_a_description() -> None:
     assert all(attributes.get("scope") in ("row", "col") for _, attributes in PAGE.named("th"))
     assert len(PAGE.named("caption")) == len(PAGE.named("table"))
     pictures = [a for _, a in PAGE.named("svg")]
@@ -132,77 +132,77 @@ def test_all_parts_are_shown(words: str) -> None:
     "part",
     ["conformance", "measurements", "knees", "scaling", "phases", "queries", "gates", "workloads", "comparisons"],
 )
-def test_a_part_that_was_not_measured_is_left_out(part: str) -> None:
+def test_unmeasured_part_is_left_out(part: str) -> None:
     page = Page(render_bench(read({**document(), part: None if part == "conformance" else []})))
     assert page.open == []
     empty = [a for tag, a in page.elements if tag == "section" and a.get("id") == part]
     assert empty == []
 
 
-def test_a_run_in_which_nothing_was_measured_has_a_page() -> None:
+def test_run_without_measurements_has_a_page() -> None:
     page = Page(render_bench(read(EMPTY)))
     assert "Nothing was measured." in page.text
     assert not page.named("figure", "table")
 
 
-def test_a_run_that_broke_down_says_so() -> None:
+def test_page_of_an_incomplete_run_shows_its_error() -> None:
     page = Page(render_bench(read({**EMPTY, "run": {"error": "the apiserver went away"}})))
     assert "Incomplete measurements: the apiserver went away" in page.text
     assert any(attributes.get("role") == "alert" for _, attributes in page.elements)
 
 
-def test_who_could_not_be_brought_up_is_named() -> None:
+def test_candidate_that_could_not_be_brought_up_is_named() -> None:
     broken = [{"workload": "basic", "candidate": "mine", "said": "mine did not get ready"}]
     page = Page(render_bench(read({**EMPTY, "run": {"broken": broken}})))
     assert "Incomplete measurements: basic, mine: mine did not get ready" in page.text
 
 
-def test_fast_but_wrong_is_shown_beside_the_number() -> None:
+def test_wrong_placements_are_shown_beside_the_number() -> None:
     cells = re.findall(r"<td[^>]*>(?:(?!</td>).)*faster(?:(?!</td>).)*</td>", render_bench(read()))
     wrong = [cell for cell in cells if "WRONG" in cell]
-    # In the headline, and where its trial is shown.
+    # In the headline, and with its trial.
     assert len(wrong) == 2
     assert re.search(rf"1\.\d\d{TIMES}.*WRONG: 3 violations in 2 rounds", wrong[0])
 
 
-def test_an_invalid_round_is_in_no_number() -> None:
+def test_invalid_round_does_not_change_any_number() -> None:
     sane = document()
     wild = copy.deepcopy(sane)
     for measured in wild["measurements"]:
         if measured["candidate"] == EXTENDER:
-            for one in measured["rounds"]:
-                if one["invalid"]:
-                    one["throughput"], one["latency"] = 1e6, {}
-                    one["usage"] = {"extender": {"cpu": 1e9, "peak": 1e15}}
+            for round_ in measured["rounds"]:
+                if round_["invalid"]:
+                    round_["throughput"], round_["latency"] = 1e6, {}
+                    round_["usage"] = {"extender": {"cpu": 1e9, "peak": 1e15}}
     lead = METRICS["throughput"]
     shown = lead.show(typical(trials(read(sane))[0].of(EXTENDER), lead))
-    for one in (sane, wild):
-        page = render_bench(read(one))
+    for document_ in (sane, wild):
+        page = render_bench(read(document_))
         assert f"<b>{shown}</b>" in page
         assert "1,000,000 s" not in page
 
 
-def test_rounds_without_any_bound_pod_are_shown() -> None:
-    one = document()
-    for measured in one["measurements"]:
+def test_rounds_without_bound_pods_are_shown() -> None:
+    document_ = document()
+    for measured in document_["measurements"]:
         measured |= {"cdf": [], "histogram": {"edges": [], "counts": []}}
         for round_ in measured["rounds"]:
             round_ |= {"bound": 0, "throughput": 0.0, "latency": {}, "usage": {}, "own_metrics": None, "unaccounted": 3}
-    text = Page(render_bench(read({**one, "comparisons": []}))).text
+    text = Page(render_bench(read({**document_, "comparisons": []}))).text
     assert "0 of 1,000" in text
     assert "pods unaccounted for" in text
 
 
 def test_more_candidates_than_colours_still_differ() -> None:
     names = [f"candidate-{n}" for n in range(9)]
-    one = {**EMPTY, "scaling": [
+    document_ = {**EMPTY, "scaling": [
         {"workload": "w", "candidate": name,
          "points": [{"nodes": nodes, "throughput": 100.0 + place, "p99": 0.1} for nodes in (10, 100)]}
         for place, name in enumerate(names)
     ]}  # fmt: skip
     found = re.findall(
         r'<li data-series="(\d+)"><svg.*?class="curve (c\d d\d)".*?d="([^"]+)".*?<span>(.*?)</span>',
-        render_bench(read(one)),
+        render_bench(read(document_)),
     )
     assert [name for *_, name in found] == names
     assert len({look[1:3] for look in found}) == 9
@@ -228,15 +228,15 @@ def _colours(mode: str) -> dict[str, str]:
     return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", "".join(light + (blocks if mode == "dark" else []))))
 
 
-def _contrast(one: str, other: str) -> float:
-    """WCAG 2.2's contrast ratio."""
+def _contrast(first: str, second: str) -> float:
+    """Contrast ratio of WCAG 2.2."""
 
     def luminance(colour: str) -> float:
         channels = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    high, low = sorted((luminance(first), luminance(second)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
@@ -248,6 +248,6 @@ def _replaced(value: Any, names: dict[str, str]) -> Any:
     return names.get(value, value) if isinstance(value, str) else value
 
 
-def test_the_example_has_what_the_tests_are_about() -> None:
-    names = [one["name"] for one in document()["candidates"]]
+def test_example_has_the_candidates_of_these_tests() -> None:
+    names = [candidate["name"] for candidate in document()["candidates"]]
     assert names == ["stock", PLUGIN, EXTENDER, CONTROLLER]

@@ -1,4 +1,4 @@
-"""The same document as Markdown, benchstat text, CSV, JSON and at a terminal."""
+"""The example document as Markdown, benchstat text, CSV, JSON, and on a terminal."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ LINE = re.compile(r"Benchmark[A-Z]\S* 1( [0-9.e+-]+ [^\s0-9]\S*)+")
 """Name, iterations, pairs of value and unit."""
 
 
-def at_terminal(one: dict[str, Any], width: int = 120) -> str:
+def at_terminal(bench: dict[str, Any], width: int = 120) -> str:
     text = io.StringIO()
-    print_bench(read(one), Console(file=text, width=width, color_system=None), Path("results"))
+    print_bench(read(bench), Console(file=text, width=width, color_system=None), Path("results"))
     return text.getvalue()
 
 
 def with_many_of_everything() -> dict[str, Any]:
-    one = document()
+    bench = document()
     for part in ("measurements", "comparisons"):
-        one[part] = [{**item, "workload": f"{item['workload']}-{n}"} for n in range(12) for item in one[part]]
-    for measured in one["measurements"]:
+        bench[part] = [{**item, "workload": f"{item['workload']}-{n}"} for n in range(12) for item in bench[part]]
+    for measured in bench["measurements"]:
         for round_ in measured["rounds"]:
             round_["wrong"] = [f"{WRONG} ({n})" for n in range(20)]
-    one["gates"] *= 20
-    one["conformance"][0]["clauses"] *= 30
-    return one
+    bench["gates"] *= 20
+    bench["conformance"][0]["clauses"] *= 30
+    return bench
 
 
-def test_the_summary_says_who_is_faster_and_what_is_wrong() -> None:
+def test_summary_shows_comparisons_and_problems() -> None:
     text = summary(read())
     for words in (
         "slower",
@@ -58,23 +58,23 @@ def test_the_summary_says_who_is_faster_and_what_is_wrong() -> None:
         assert words in text, words
 
 
-@pytest.mark.parametrize("one", [document(), with_many_of_everything(), EMPTY])
-def test_the_summary_is_short(one: dict[str, Any]) -> None:
-    assert 0 < len(summary(read(one)).splitlines()) <= 60
+@pytest.mark.parametrize("bench", [document(), with_many_of_everything(), EMPTY])
+def test_summary_is_short(bench: dict[str, Any]) -> None:
+    assert 0 < len(summary(read(bench)).splitlines()) <= 60
 
 
-def test_the_summary_says_how_much_it_leaves_out() -> None:
+def test_summary_counts_what_it_leaves_out() -> None:
     text = summary(read(with_many_of_everything()))
     assert "... and 40 more in bench.html" in text
     assert re.search(r"- \.\.\. and \d+ more", text)
 
 
-def test_nothing_of_a_candidate_becomes_markdown() -> None:
-    one = document()
-    for measured in one["measurements"]:
+def test_text_of_a_candidate_is_escaped_in_markdown() -> None:
+    bench = document()
+    for measured in bench["measurements"]:
         for round_ in measured["rounds"]:
             round_["invalid"] = ["a | b\n# <script>alert(1)</script> [x](http://example.com) `code` *bold*"]
-    text = summary(read(one))
+    text = summary(read(bench))
     assert "<script>" not in text
     assert "[x](" not in text
     line = next(line for line in text.splitlines() if "alert" in line)
@@ -85,31 +85,31 @@ def test_nothing_of_a_candidate_becomes_markdown() -> None:
 def test_benchstat_has_a_line_for_each_valid_round() -> None:
     lines = benchstat(read()).splitlines()
     benchmarks = [line for line in lines if line.startswith("Benchmark")]
-    rounds = [one for measured in document()["measurements"] for one in measured["rounds"]]
-    assert len(benchmarks) == sum(not one["invalid"] for one in rounds) == len(rounds) - 1
+    rounds = [round_ for measured in document()["measurements"] for round_ in measured["rounds"]]
+    assert len(benchmarks) == sum(not round_["invalid"] for round_ in rounds) == len(rounds) - 1
     assert all(LINE.fullmatch(line) for line in benchmarks)
     assert "goos: linux" in lines
     assert any(line.startswith(f"BenchmarkOpenLoop/workload=basic/rate=80/candidate={PLUGIN} 1 ") for line in lines)
 
 
-def test_benchstat_takes_no_name_for_a_number_of_cores() -> None:
-    one = document()
-    for measured in one["measurements"]:
+def test_names_are_escaped_for_benchstat() -> None:
+    bench = document()
+    for measured in bench["measurements"]:
         measured["candidate"], measured["workload"] = "mine-2", "two words/and a slash"
-    names = {line.split()[0] for line in benchstat(read(one)).splitlines() if line.startswith("BenchmarkDrain")}
+    names = {line.split()[0] for line in benchstat(read(bench)).splitlines() if line.startswith("BenchmarkDrain")}
     assert names == {"BenchmarkDrain/workload=two_words_and_a_slash/candidate=mine_2"}
 
 
-def test_a_round_without_latency_has_no_latency_in_benchstat() -> None:
-    one = document()
-    for measured in one["measurements"]:
+def test_round_without_latency_has_no_latency_in_benchstat() -> None:
+    bench = document()
+    for measured in bench["measurements"]:
         for round_ in measured["rounds"]:
             round_ |= {"latency": {}, "usage": {}}
-    lines = [line for line in benchstat(read(one)).splitlines() if line.startswith("Benchmark")]
+    lines = [line for line in benchstat(read(bench)).splitlines() if line.startswith("Benchmark")]
     assert all(line.split()[3::2] == ["ns/op", "pods/s"] for line in lines)
 
 
-def test_the_terminal_shows_the_same() -> None:
+def test_terminal_shows_comparisons_and_problems() -> None:
     text = at_terminal(document())
     for words in ("faster WRONG", "slower 1 of 8 invalid", WRONG, INVALID, "gate failed", "results/bench.html", "19 %"):
         assert words in text, words
@@ -117,14 +117,14 @@ def test_the_terminal_shows_the_same() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-def test_no_name_is_cut_off_at_a_terminal(width: int) -> None:
+def test_names_are_not_truncated_on_a_terminal(width: int) -> None:
     assert "\N{HORIZONTAL ELLIPSIS}" not in at_terminal(document(), width)
 
 
-def test_what_a_candidate_says_is_no_markup_at_a_terminal() -> None:
-    one = document()
-    one["measurements"][0]["rounds"][0]["wrong"] = ["zone In [bold], :smile: [/]"]
-    assert "zone In [bold], :smile: [/]" in at_terminal(one)
+def test_text_of_a_candidate_is_not_markup_on_a_terminal() -> None:
+    bench = document()
+    bench["measurements"][0]["rounds"][0]["wrong"] = ["zone In [bold], :smile: [/]"]
+    assert "zone In [bold], :smile: [/]" in at_terminal(bench)
 
 
 def test_an_empty_document_can_be_printed() -> None:
@@ -138,16 +138,16 @@ def test_all_files_are_written(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "new" / "bench.json").read_text()) == document()
 
 
-def test_what_is_no_finite_number_was_not_measured(tmp_path: Path) -> None:
-    one = document()
-    one["measurements"][0]["rounds"][0]["throughput"] = float("nan")
-    one["measurements"][0]["rounds"][0]["latency"]["p99"] = float("inf")
-    write_bench(read(one), tmp_path)
+def test_numbers_that_are_not_finite_are_null(tmp_path: Path) -> None:
+    bench = document()
+    bench["measurements"][0]["rounds"][0]["throughput"] = float("nan")
+    bench["measurements"][0]["rounds"][0]["latency"]["p99"] = float("inf")
+    write_bench(read(bench), tmp_path)
     first = json.loads((tmp_path / "bench.json").read_text())["measurements"][0]["rounds"][0]
     assert (first["throughput"], first["latency"]["p99"]) == (None, None)
 
 
-def test_the_numbers_are_kept_even_if_they_cannot_be_rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_is_written_even_if_the_page_cannot_be_rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_document: object) -> str:
         raise KeyError
 
@@ -157,7 +157,7 @@ def test_the_numbers_are_kept_even_if_they_cannot_be_rendered(tmp_path: Path, mo
     assert (tmp_path / "bench.json").exists()
 
 
-def test_pods_are_written_one_by_one(tmp_path: Path) -> None:
+def test_pods_are_written_as_rows(tmp_path: Path) -> None:
     rows = ((EXTENDER, "basic", "drain", None, 0, f"p,{n}", 0.0, 0.001, None, 0.002, 1e-7, "node-1") for n in range(3))
     assert write_pods(rows, tmp_path) == 3
     with (tmp_path / "pods.csv").open(newline="") as file:
@@ -167,7 +167,7 @@ def test_pods_are_written_one_by_one(tmp_path: Path) -> None:
     assert (read[0]["rate"], read[0]["sent"], read[0]["answered"], read[0]["seen"]) == ("", "0.001000", "", "0.000000")
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+def test_unwritable_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HostError, match="cannot write the report"):
         write_bench(read(), tmp_path / "file")
@@ -175,10 +175,10 @@ def test_a_folder_that_cannot_be_made_is_an_error_with_a_remedy(tmp_path: Path) 
         write_pods([], tmp_path / "file")
 
 
-def test_no_pods_are_a_head_alone(tmp_path: Path) -> None:
+def test_file_without_pods_has_only_the_header(tmp_path: Path) -> None:
     assert write_pods([], tmp_path) == 0
     assert (tmp_path / "pods.csv").read_text() == ",".join(POD_COLUMNS) + "\n"
 
 
-def test_a_controller_is_in_every_text() -> None:
+def test_controller_is_in_every_text() -> None:
     assert all(CONTROLLER in text for text in (summary(read()), benchstat(read()), at_terminal(document())))

@@ -1,4 +1,4 @@
-"""What is different between two runs."""
+"""Changes between two runs."""
 
 from __future__ import annotations
 
@@ -35,39 +35,41 @@ def report(outcomes: dict[str, Any], name: str = "mine") -> Report:
 BEFORE = report({"core/binds": "passed", "core/cordon": "failed", "core/fit-cpu": "failed", "core/restart": "invalid"})
 
 
-def test_what_is_mended_new_and_still_there() -> None:
+def test_fixed_new_and_remaining_failures_are_listed() -> None:
     after = report(
         {"core/binds": "failed", "core/cordon": "passed", "core/fit-cpu": "failed", "core/restart": "passed"}
     )
-    (one,) = changes(BEFORE, after)
-    assert (one.mended, one.new, one.still) == (("core/cordon", "core/restart"), ("core/binds",), ("core/fit-cpu",))
-    assert any("core/cordon, core/restart" in line for line in describe_changes(one))
+    (change,) = changes(BEFORE, after)
+    assert (change.mended, change.new, change.still) == (
+        ("core/cordon", "core/restart"),
+        ("core/binds",),
+        ("core/fit-cpu",),
+    )
+    assert any("core/cordon, core/restart" in line for line in describe_changes(change))
 
 
-def test_what_the_later_run_did_not_try_is_no_change_and_mends_no_cause() -> None:
-    (one,) = changes(BEFORE, report({"core/fit-cpu": "passed", "core/cordon": "skipped"}))
-    assert (one.mended, one.new, one.still, one.gone) == (("core/fit-cpu",), (), (), ())
+def test_clause_not_tried_in_the_later_run_is_no_change() -> None:
+    (change,) = changes(BEFORE, report({"core/fit-cpu": "passed", "core/cordon": "skipped"}))
+    assert (change.mended, change.new, change.still, change.gone) == (("core/fit-cpu",), (), (), ())
 
 
-def test_causes_that_are_gone_and_that_are_new() -> None:
-    (one,) = changes(BEFORE, report({"core/binds": "invalid", "core/cordon": "passed", "core/fit-cpu": "passed",
+def test_fixed_and_new_causes_are_listed() -> None:
+    (change,) = changes(BEFORE, report({"core/binds": "invalid", "core/cordon": "passed", "core/fit-cpu": "passed",
                                      "core/restart": "passed"}))  # fmt: skip
-    assert len(one.gone) == 1
-    assert one.causes == ()
+    assert len(change.gone) == 1
+    assert change.causes == ()
     (back,) = changes(report({"core/binds": "passed"}), report({"core/binds": "failed"}))
     assert len(back.causes) == 1
 
 
-def test_single_candidates_are_compared_whatever_they_are_called_and_others_by_name() -> None:
-    (one,) = changes(BEFORE, report({"core/cordon": "passed"}, name="other"))
-    assert (one.name, one.mended) == ("other", ("core/cordon",))
+def test_single_candidates_are_compared_regardless_of_their_names() -> None:
+    (change,) = changes(BEFORE, report({"core/cordon": "passed"}, name="other"))
+    assert (change.name, change.mended) == ("other", ("core/cordon",))
     both = BEFORE.model_copy(update={"candidates": [*BEFORE.candidates, *report({}, "two").candidates]})
     assert changes(both, report({"core/cordon": "passed"}, name="other")) == []
 
 
-def test_the_command_ends_with_1_where_a_clause_fails_that_did_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_command_exits_with_1_on_a_new_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number, outcome in enumerate(("passed", "failed")):
         write_files(result({"core/cordon": outcome}, folder=tmp_path / str(number)))
     first, second = str(tmp_path / "0"), str(tmp_path / "1" / "report.json")
@@ -78,7 +80,7 @@ def test_the_command_ends_with_1_where_a_clause_fails_that_did_not(
 
 
 @pytest.mark.parametrize("text", ["no JSON", "[]", '{"schema": "schedproof.bench/v1"}'])
-def test_what_is_no_report_is_refused(tmp_path: Path, text: str) -> None:
+def test_file_that_is_not_a_report_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match="No such file"):
         load_report(tmp_path)
     (tmp_path / "report.json").write_text(text)

@@ -1,4 +1,4 @@
-"""bench.html in a real Chromium: clicked, by keyboard, on a phone, in the dark, printed, without scripts."""
+"""bench.html in Chromium: clicks, keyboard, phone, dark mode, print, and without scripts."""
 
 from __future__ import annotations
 
@@ -27,47 +27,49 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tab(window: Browser, name: str) -> Any:
-    return next(one for one in window.all("[role=tab]") if one.is_displayed() and one.text == name)
+    return next(element for element in window.find_all("[role=tab]") if element.is_displayed() and element.text == name)
 
 
-def test_nothing_is_fetched_and_nothing_is_complained_of(window: Browser, page: Path) -> None:
+def test_bench_html_makes_no_requests_and_logs_no_errors(window: Browser, page: Path) -> None:
     window.complaints()
     window.requests(page)
     window.open(page)
-    window.run("document.querySelectorAll('[role=tab], th button, .key button, summary').forEach((one) => one.click())")
+    window.run(
+        "document.querySelectorAll('[role=tab], th button, .key button, summary').forEach((element) => element.click())"
+    )
     assert window.requests(page) == [page.as_uri()]
     assert window.complaints() == []
 
 
-def test_a_script_in_a_name_does_not_run(window: Browser, tmp_path: Path) -> None:
-    one = document()
+def test_script_in_a_name_does_not_run(window: Browser, tmp_path: Path) -> None:
+    bench = document()
     nasty = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>"
     for part in ("candidates", "measurements", "comparisons"):
-        for item in one[part]:
+        for item in bench[part]:
             for key in ("name", "candidate"):
                 if item.get(key) == PLUGIN:
                     item[key] = nasty
     path = tmp_path / "bench.html"
-    path.write_text(render_bench(read(one)), encoding="utf-8")
+    path.write_text(render_bench(read(bench)), encoding="utf-8")
     window.complaints()
     window.open(path)
     assert window.run("return window.harmed") is None
-    assert nasty in window.one("main").text
+    assert nasty in window.find("main").text
     assert window.complaints() == []
 
 
-def test_tabs_are_switched_by_click(window: Browser, page: Path) -> None:
+def test_click_switches_tabs(window: Browser, page: Path) -> None:
     window.open(page)
     assert window.run(SHOWN) == ["basic", "drain"]
     tab(window, MODES[1]).click()
     assert window.run(SHOWN) == ["basic", MODES[1]]
     tab(window, "topology-spread").click()
     assert window.run(SHOWN) == ["topology-spread", "drain"]
-    selected = [one.text for one in window.all("[role=tab][aria-selected=true]") if one.is_displayed()]
+    selected = [element.text for element in window.find_all("[role=tab][aria-selected=true]") if element.is_displayed()]
     assert selected == ["topology-spread"]
 
 
-def test_tabs_are_switched_by_keyboard(window: Browser, page: Path) -> None:
+def test_keyboard_switches_tabs(window: Browser, page: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 
     window.open(page)
@@ -80,12 +82,15 @@ def test_tabs_are_switched_by_keyboard(window: Browser, page: Path) -> None:
         window.driver.switch_to.active_element.send_keys(key)
         assert window.driver.switch_to.active_element.text == expected
         assert window.run(SHOWN)[0] == expected
-    # One stop in the tab order for each list; then into the panel.
-    stops = [one.get_attribute("tabindex") for one in window.all("[role=tablist][aria-label=workloads] [role=tab]")]
+    # Each list is one stop in the tab order, before its panel.
+    stops = [
+        element.get_attribute("tabindex")
+        for element in window.find_all("[role=tablist][aria-label=workloads] [role=tab]")
+    ]
     assert stops == ["-1", "-1", "0"]
 
 
-def test_tabs_and_panels_know_each_other(window: Browser, page: Path) -> None:
+def test_tabs_and_panels_refer_to_each_other(window: Browser, page: Path) -> None:
     window.open(page)
     assert window.run(
         "return [...document.querySelectorAll('[role=tab]')].every(tab => {"
@@ -94,43 +99,45 @@ def test_tabs_and_panels_know_each_other(window: Browser, page: Path) -> None:
     )
 
 
-def test_a_link_of_the_headline_opens_its_panel(window: Browser, page: Path) -> None:
+def test_link_in_the_headline_opens_its_panel(window: Browser, page: Path) -> None:
     window.open(page)
-    links = window.all("#faster tbody th a")
+    links = window.find_all("#faster tbody th a")
     assert len(links) == 5
     links[2].click()
-    window.comes_to(SHOWN, ["basic", "one-at-a-time"])
+    window.wait_for_result(SHOWN, ["basic", "one-at-a-time"])
     links[4].click()
-    window.comes_to(f"{SHOWN}[0]", "topology-spread")
+    window.wait_for_result(f"{SHOWN}[0]", "topology-spread")
 
 
-def test_a_link_from_outside_opens_its_panel(window: Browser, page: Path) -> None:
+def test_link_from_another_page_opens_its_panel(window: Browser, page: Path) -> None:
     window.open(page)
-    target = window.all("#faster tbody th a")[3].get_attribute("href")
+    target = window.find_all("#faster tbody th a")[3].get_attribute("href")
     window.driver.get("about:blank")
     window.driver.get(str(target))
     assert window.run(SHOWN)[0] == "network-aware"
 
 
-def test_a_series_is_hidden_in_every_chart_and_shown_again(window: Browser, page: Path) -> None:
+def test_series_is_hidden_in_every_chart_and_shown_again(window: Browser, page: Path) -> None:
     window.open(page)
-    # An SVG element that is not displayed has no boxes.
+    # An SVG element that is not displayed has no client rects.
     count = """
         const drawn = [...document.querySelectorAll('svg.plot [data-series="2"]')];
-        return drawn.filter((one) => one.getClientRects().length).length;
+        return drawn.filter((element) => element.getClientRects().length).length;
     """
     before = window.run(count)
-    button = next(one for one in window.all(".key button") if one.is_displayed() and one.text == EXTENDER)
+    button = next(
+        element for element in window.find_all(".key button") if element.is_displayed() and element.text == EXTENDER
+    )
     button.click()
     assert (before > 20, window.run(count), button.get_attribute("aria-pressed")) == (True, 0, "false")
     button.click()
     assert (window.run(count), button.get_attribute("aria-pressed")) == (before, "true")
 
 
-def test_a_table_is_sorted_by_number_and_by_word(window: Browser, page: Path) -> None:
+def test_table_is_sorted_by_numbers_and_by_text(window: Browser, page: Path) -> None:
     window.open(page)
-    table = next(one for one in window.all("table.sortable") if one.is_displayed())
-    heads = {one.text: one for one in table.find_elements("css selector", "thead th")}
+    table = next(element for element in window.find_all("table.sortable") if element.is_displayed())
+    heads = {element.text: element for element in table.find_elements("css selector", "thead th")}
 
     def column(place: int) -> list[str]:
         return [cell.text for cell in table.find_elements("css selector", f"tbody tr > :nth-child({place})")]
@@ -146,7 +153,7 @@ def test_a_table_is_sorted_by_number_and_by_word(window: Browser, page: Path) ->
     assert column(1) == sorted(column(1))
     assert heads["ratio to stock"].get_attribute("aria-sort") is None
     wrong = table.find_elements("css selector", ".badge.wrong")
-    assert {one.find_element("xpath", "ancestor::tr/th").text for one in wrong} == {CONTROLLER}
+    assert {element.find_element("xpath", "ancestor::tr/th").text for element in wrong} == {CONTROLLER}
 
 
 @pytest.mark.parametrize("size", [PHONE, (320, 640), (768, 1024), DESKTOP])
@@ -154,11 +161,11 @@ def test_the_page_does_not_scroll_sideways(window: Browser, page: Path, size: tu
     window.open(page, size)
     for name in WORKLOADS:
         tab(window, name).click()
-        window.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+        window.run("document.querySelectorAll('details').forEach(element => element.open = true)")
         assert window.run("return document.documentElement.scrollWidth") == size[0]
 
 
-def test_letters_in_charts_are_readable_on_a_phone(window: Browser, page: Path) -> None:
+def test_text_in_charts_is_readable_on_a_phone(window: Browser, page: Path) -> None:
     window.open(page, PHONE)
     heights = window.run("""
         return [...document.querySelectorAll("svg.plot text")].filter((text) => text.checkVisibility()).map((text) => {
@@ -169,26 +176,26 @@ def test_letters_in_charts_are_readable_on_a_phone(window: Browser, page: Path) 
     assert min(heights) > 10
 
 
-def test_text_of_a_chart_does_not_leave_it(window: Browser, page: Path) -> None:
+def test_text_of_a_chart_stays_inside_it(window: Browser, page: Path) -> None:
     for size in (PHONE, DESKTOP):
         window.open(page, size)
         beyond = window.run("""
             return [...document.querySelectorAll("svg.plot text")].filter((text) => {
-                const [a, b] = [text, text.ownerSVGElement].map((one) => one.getBoundingClientRect());
+                const [a, b] = [text, text.ownerSVGElement].map((element) => element.getBoundingClientRect());
                 return a.left < b.left - 6 || a.right > b.right + 8 || a.bottom > b.bottom + 2;
             }).map((text) => text.textContent)
         """)
         assert beyond == [], size
 
 
-def test_heads_of_columns_do_not_run_into_each_other(window: Browser, page: Path) -> None:
+def test_column_headers_do_not_overlap(window: Browser, page: Path) -> None:
     for size in (PHONE, DESKTOP):
         window.open(page, size)
-        window.run("document.querySelectorAll('details').forEach(one => one.open = true)")
-        assert window.crowded_heads() == [], size
+        window.run("document.querySelectorAll('details').forEach(element => element.open = true)")
+        assert window.crowded_headers() == [], size
 
 
-def test_dark_mode_is_dark(window: Browser, page: Path) -> None:
+def test_dark_mode_has_a_dark_background(window: Browser, page: Path) -> None:
     assert window.backgrounds(page) == ("rgba(255, 255, 255, 1)", "rgba(13, 17, 23, 1)")
 
 
@@ -197,40 +204,40 @@ def test_print_shows_every_panel(window: Browser, page: Path) -> None:
     tab(window, "network-aware").click()
     window.print_as("print")
     assert window.run(SHOWN) == ["basic", *MODES, "network-aware", "drain", "topology-spread", "drain"]
-    assert not any(one.is_displayed() for one in window.all("[role=tablist], nav"))
-    headings = [one.text for one in window.all(".panel h3, .panel h4")]
+    assert not any(element.is_displayed() for element in window.find_all("[role=tablist], nav"))
+    headings = [element.text for element in window.find_all(".panel h3, .panel h4")]
     assert headings == ["basic", *MODES, "network-aware", "drain", "topology-spread", "drain"]
     window.print_as("")
     assert window.pdf().startswith(b"%PDF")
 
 
-def test_without_scripts_everything_is_shown(window: Browser, page: Path) -> None:
+def test_everything_is_shown_without_scripts(window: Browser, page: Path) -> None:
     window.scripts(enabled=False)
     try:
         window.open(page)
-        shown = [one.get_attribute("data-tab") for one in window.all(".panel") if one.is_displayed()]
+        shown = [element.get_attribute("data-tab") for element in window.find_all(".panel") if element.is_displayed()]
         assert shown == ["basic", *MODES, "network-aware", "drain", "topology-spread", "drain"]
-        assert not window.all("[role=tablist], .key button, th button")
-        assert WRONG in window.one("main").text
-        assert STOCK in window.one("h1").text
+        assert not window.find_all("[role=tablist], .key button, th button")
+        assert WRONG in window.find("main").text
+        assert STOCK in window.find("h1").text
     finally:
         window.scripts(enabled=True)
 
 
-def test_what_can_be_focused_has_a_name(window: Browser, page: Path) -> None:
+def test_focusable_elements_have_a_name(window: Browser, page: Path) -> None:
     window.open(page)
     shown = window.run("""
         const all = document.querySelectorAll("button, a, summary, [tabindex='0'], svg[role=img], nav, [role=tablist]");
-        return [...all].filter((one) => one.checkVisibility() && one.getClientRects().length);
+        return [...all].filter((element) => element.checkVisibility() && element.getClientRects().length);
     """)
-    nameless = [one.get_attribute("outerHTML")[:100] for one in shown if not one.accessible_name]
+    nameless = [element.get_attribute("outerHTML")[:100] for element in shown if not element.accessible_name]
     assert len(shown) > 50
     assert nameless == []
 
 
-def test_tables_stay_tables_where_they_look_like_cards(window: Browser, page: Path) -> None:
+def test_tables_shown_as_cards_keep_their_roles(window: Browser, page: Path) -> None:
     window.open(page, PHONE)
-    table = window.one("table.cards")
+    table = window.find("table.cards")
     assert table.aria_role == "table"
     assert table.find_element("css selector", "tbody td").aria_role == "cell"
     assert table.find_element("css selector", "tbody th").aria_role == "rowheader"

@@ -1,4 +1,4 @@
-"""The last line: what a run comes to, how much of it, and what to look at first."""
+"""The last line of a run: its verdict, counts, and what to look at first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(
     result = RunResult(7, "embedded", Path("results"), **more)
     for name in names:
         candidate = Candidate(name, name, AttachedSpec(), Path("candidate.yaml"), claims=Claims())
-        selected = (*(one.clause for one in verdicts), *untried)
+        selected = (*(found.clause for found in verdicts), *untried)
         result.candidates[name] = CandidateResult(candidate, selected, list(verdicts))
     return result
 
@@ -80,7 +80,7 @@ def run(
         ),
     ],
 )  # fmt: skip
-def test_a_run_ends_with_its_verdict(result: RunResult, line: str) -> None:
+def test_last_line_has_the_verdict_of_the_run(result: RunResult, line: str) -> None:
     assert str(conclude(result)) == line
 
 
@@ -91,14 +91,14 @@ def test_a_candidate_that_could_not_be_brought_up_is_named() -> None:
     assert str(conclude(result)).startswith("ERROR: b could not be brought up; 1 of 2 claimed clauses")
 
 
-def test_of_a_candidate_that_could_not_be_brought_up_nothing_else_is_told() -> None:
+def test_no_gaps_are_listed_for_a_candidate_that_could_not_be_brought_up() -> None:
     result = run(verdict("core/fit-pod-level", "not-claimed"), untried=("core/binds",))
     assert "mine: it claims the profile core, but none of the selected clauses of this profile applies" in gaps(result)
     result.candidates["mine"].error = CandidateError("no such command")
     assert not any("profile" in text for text in gaps(result))
 
 
-def test_an_interrupted_run_says_how_far_it_came() -> None:
+def test_last_line_of_an_interrupted_run_has_its_counts() -> None:
     line = str(conclude(run(PASSED, FAILED, untried=("core/cordon",)), interrupted=True))
     assert line == (
         "INTERRUPTED: 1 of 3 claimed clauses passed (1 failed, 1 not tried); first: core/fit-cpu: it failed"
@@ -106,11 +106,11 @@ def test_an_interrupted_run_says_how_far_it_came() -> None:
     assert str(conclude(RunResult(7, "embedded", Path()), interrupted=True)) == "INTERRUPTED: nothing was judged"
 
 
-def test_it_ends_with_the_file_to_open() -> None:
+def test_last_line_ends_with_the_file_to_open() -> None:
     assert str(conclude(run(PASSED), report=Path("a/report.html"))).endswith("; open a/report.html")
 
 
-def test_a_long_finding_is_shortened() -> None:
+def test_long_finding_is_shortened() -> None:
     long = Verdict("core/binds", "required", "failed", "pods " * 100)
     assert len(str(conclude(run(long)))) < 200
 
@@ -122,25 +122,25 @@ def test_every_claimed_clause_is_counted_once() -> None:
 
 
 @pytest.mark.parametrize(("cluster", "told"), [("existing", True), ("embedded", False)])
-def test_deadlines_that_count_all_time_are_told_of(cluster: str, told: bool) -> None:
+def test_gaps_state_that_deadlines_include_all_time_on_existing_clusters(cluster: str, told: bool) -> None:
     result = run(PASSED)
     result.cluster = cluster
     assert any("deadlines include time" in line for line in gaps(result)) == told
 
 
-def test_what_turns_out_not_to_apply_is_counted_with_what_was_to_be_judged() -> None:
+def test_clause_found_not_applicable_is_counted_as_claimed() -> None:
     result = run(PASSED, verdict("core/fit-cpu", "not-claimed"), UNCLAIMED)
     assert counts(result) == {"passed": 1, "not applicable": 1}
     assert str(conclude(result)) == "PASSED: 1 of 2 claimed clauses (1 not applicable)"
     assert any("core/fit-cpu" in line for line in gaps(result))
 
 
-def test_a_run_that_was_refused_counts_nothing() -> None:
+def test_refused_run_counts_nothing() -> None:
     result = run(untried=("core/binds",), error=HostError("the folder is not empty", remedy="choose another"))
     assert str(conclude(result)) == "ERROR: the folder is not empty; nothing was judged"
 
 
-def test_it_is_printed_as_it_is_on_one_line() -> None:
+def test_conclusion_is_printed_unchanged_on_one_line() -> None:
     result = run(Verdict("core/binds", "required", "failed", "[bold]x[/bold] " * 5))
     stream = io.StringIO()
     print_conclusion(conclude(result), open_console(stream))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 VARIABLE = "GITHUB_STEP_SUMMARY"
 
 
-def test_it_is_appended_where_the_runner_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_is_appended_to_the_file_of_the_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "summary.md"
     file.write_text("of an earlier step\n")
     monkeypatch.setenv(VARIABLE, str(file))
@@ -31,7 +31,7 @@ def test_it_is_appended_where_the_runner_says(tmp_path: Path, monkeypatch: pytes
     assert not any("rbac-minimal" in line for line in rest), "what is recommended does not decide"
 
 
-def test_elsewhere_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_summary_is_written_outside_of_github_actions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for value in (None, ""):
         if value is None:
@@ -42,7 +42,7 @@ def test_elsewhere_nothing_is_written(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not list(tmp_path.iterdir())
 
 
-def test_that_it_cannot_be_written_is_said_and_fails_nothing(
+def test_unwritable_summary_is_reported_and_not_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
@@ -50,7 +50,7 @@ def test_that_it_cannot_be_written_is_said_and_fails_nothing(
     assert str(tmp_path) in capsys.readouterr().err
 
 
-def test_nothing_of_a_candidate_becomes_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_of_a_candidate_is_escaped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "summary.md"
     monkeypatch.setenv(VARIABLE, str(file))
     run = result()

@@ -1,4 +1,4 @@
-"""report.html is one well-formed file that needs no network, shows nothing unescaped, and shows decisions as bars."""
+"""report.html: one well-formed file that needs no network, escapes all text, and shows decisions as bars."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ LANES = {
 
 
 class Wellformed(HTMLParser):
-    """Every element that is opened is closed, in order; collects names, links and ids."""
+    """A parser that asserts that every element is closed in order, and collects names, links and ids."""
 
     VOID = frozenset({"meta", "input"})
 
@@ -107,25 +107,25 @@ def document() -> Wellformed:
     return page
 
 
-def test_every_element_is_closed() -> None:
+def test_every_element_of_report_html_is_closed() -> None:
     assert document().open == []
 
 
-def test_nothing_of_a_candidate_becomes_markup() -> None:
-    """The only script is the page's own, and its policy lets no other one run."""
+def test_text_of_a_candidate_is_escaped() -> None:
+    """The only script is the page's own, and its policy allows no other."""
     page = document()
     assert page.scripts == [templating.render("run/report.js")]
     (policy,) = [value for name, value in page.attributes if name == "content" and "script-src" in (value or "")]
     assert templating.digest(page.scripts[0]) in (policy or "")
 
 
-def test_it_needs_nothing_from_the_network() -> None:
+def test_report_html_needs_nothing_from_the_network() -> None:
     page = document()
     assert not page.names & {"link", "img", "iframe"}
     assert all((value or "").startswith("#") for name, value in page.attributes if name in ("href", "src"))
 
 
-def test_it_begins_with_the_verdict_and_failures_come_before_the_matrix() -> None:
+def test_verdict_comes_first_and_failures_before_the_matrix() -> None:
     page = render(result())
     failure = '<section id="least-traffic-extender-network-least-traffic"'
     run = ("2026-01-31 23:59:01 UTC", "1 min 23 s", "v1.36.3")
@@ -138,7 +138,7 @@ def test_it_begins_with_the_verdict_and_failures_come_before_the_matrix() -> Non
     assert first < then, "what fails the run comes first"
 
 
-def test_one_decision_of_a_failure_is_open_and_the_others_are_folded() -> None:
+def test_first_decision_of_a_failure_is_open_and_the_others_are_folded() -> None:
     section = render(result()).partition('<section id="least-traffic-extender-network-least-traffic"')[2]
     section = section.partition("</section>")[0]
     shown, folded, rest = section.partition("<details><summary>2 more decisions</summary>")
@@ -151,7 +151,7 @@ def test_one_decision_of_a_failure_is_open_and_the_others_are_folded() -> None:
     ] == [0, 1]
 
 
-def test_the_candidate_s_own_score_is_beside_the_traffic_and_what_is_alike_is_folded() -> None:
+def test_own_score_is_beside_the_traffic_and_equal_scores_are_folded() -> None:
     table = render(result()).partition("<thead>")[2].partition("</table>")[0]
     heads = re.findall(r"<th scope=\"col\"[^>]*>([^<]*)<", table)
     scores = [f"score {name}" for name in ("extender", "NodeResourcesFit", "total")]
@@ -172,7 +172,7 @@ def test_every_id_of_a_clause_has_its_guarantee() -> None:
     assert f'<span title="{CATALOGUE["core/cordon"].guarantee}">core/cordon</span>' in html.unescape(gaps)
 
 
-def test_each_link_of_the_matrix_has_its_section() -> None:
+def test_each_link_of_the_matrix_has_a_section() -> None:
     page = document()
     targets = {f"#{value}" for name, value in page.attributes if name == "id"}
     links = {value for name, value in page.attributes if name == "href"}
@@ -184,11 +184,11 @@ def test_each_link_of_the_matrix_has_its_section() -> None:
 
 
 def rows(picture: dict[str, Any]) -> dict[str, list[str]]:
-    """Node to the lengths of its bars."""
+    """Lengths of the bars of each node."""
     return {row["node"]: [bar.share for bar in row["bars"]] for row in picture["rows"]}
 
 
-def test_a_decision_has_a_bar_for_each_node_on_the_scale_of_its_column() -> None:
+def test_decision_has_a_bar_for_each_node_scaled_by_column() -> None:
     picture = decision_picture(decision(1))
     assert [column.head for column in picture["columns"]] == [
         "traffic B/s", "score extender", "score NodeResourcesFit", "score total", "cpu free",
@@ -210,7 +210,7 @@ def test_expected_and_chosen_nodes_are_marked() -> None:
     assert table.count("<tr") == 5
 
 
-def test_what_is_free_is_shown_where_the_decision_is_about_it() -> None:
+def test_free_resources_are_shown_if_they_matter_for_the_decision() -> None:
     def shown(*, traffic: float | None, free: int, chosen: bool = False, feasible: bool = True) -> list[str]:
         room = {"cpu": {"asked": 100, "free": free, "total": 400}, "pods": {"asked": 1, "free": 9, "total": 10}}
         row = {
@@ -226,17 +226,17 @@ def test_what_is_free_is_shown_where_the_decision_is_about_it() -> None:
     assert shown(traffic=None, free=300, chosen=True, feasible=False) == [], "another rule was broken"
 
 
-def test_what_a_node_lacks_is_marked_without_colour() -> None:
+def test_lacking_resources_are_marked_without_colour() -> None:
     (bar,) = [row["bars"][-1] for row in decision_picture(decision(1))["rows"] if row["node"] == "node-2"]
     assert (bar.short, bar.share, bar.needed, bar.text) == (True, "1%", "2%", "50m of 4000m")
     assert "&#10007; 50m of 4000m" in render(result())
 
 
-def test_a_decision_of_an_earlier_version_has_no_room_and_is_shown() -> None:
+def test_decision_of_an_earlier_version_is_shown_without_free_resources() -> None:
     assert rows(decision_picture(DECISION)) == {"a": ["100%", "100%"], NASTY: ["", ""]}
 
 
-def test_lanes_have_a_shape_for_what_matters_and_a_path_for_the_rest() -> None:
+def test_lanes_have_shapes_for_important_events_and_a_path_for_others() -> None:
     made = lane_picture(run_example.LANES)
     pod, queries = made.lanes
     assert [(shape.kind, shape.x, shape.width) for shape in pod.shapes] == [
@@ -247,21 +247,21 @@ def test_lanes_have_a_shape_for_what_matters_and_a_path_for_the_rest() -> None:
     assert [load.path.count("M") for load in made.load] == [2, 2, 2]
 
 
-def test_each_lane_is_told_in_words() -> None:
+def test_each_lane_has_a_text_description() -> None:
     figure = render(result()).partition('<figure class="lanes"')[2].partition("</figure>")[0]
     told = re.findall(r'<svg [^>]*role="img"><title>([^<]+)</title>', figure)
     assert len(told) == figure.count("<svg") == 5
     assert "409" in next(text for text in told if text.startswith("probe-1"))
 
 
-def test_what_only_pictures_need_is_not_in_report_json() -> None:
+def test_data_of_pictures_is_not_in_report_json() -> None:
     (first, *_) = result().document().as_dict()["candidates"]
     shown = [clause["evidence"] for clause in first["clauses"] if clause["evidence"]]
     assert shown
     assert all("decisions" in evidence and "lanes" not in evidence for evidence in shown)
 
 
-def test_three_candidates_have_their_cells_below_each_other() -> None:
+def test_cells_of_three_candidates_are_aligned() -> None:
     run = result()
     run.candidates["third"] = dataclasses.replace(run.candidates["stock"])
     run.candidates["third"].verdicts = run.candidates["third"].verdicts[:1]  # its run ended early

@@ -1,4 +1,4 @@
-"""The lines of a run while it runs: they say how far it is."""
+"""Progress lines during a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shown(clause: str) -> Any:
     )  # fmt: skip
 
 
-def test_each_line_counts_the_clauses_that_are_claimed(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_line_counts_claimed_clauses(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     result = RunResult(seed=1, cluster="embedded", folder=tmp_path)
     selected = ("core/binds", "core/fit-cpu", "network/flip")  # the last one is not claimed
     result.candidates["stock"] = CandidateResult(find_candidate("stock"), selected, [])
@@ -36,14 +36,14 @@ def test_each_line_counts_the_clauses_that_are_claimed(tmp_path: Any, capsys: py
     assert [line.rpartition("; ")[2] for line in lines[2:]] == ["1 of 2", "1 of 2", "2 of 2"]
 
 
-def test_what_nobody_asked_for_is_told_with_the_number(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_clauses_of_every_run_are_counted_separately(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     result = RunResult(seed=1, cluster="embedded", folder=tmp_path)
     result.candidates["stock"] = CandidateResult(find_candidate("stock"), ("core/binds", "core/alive"), [])
     LiveReport(lambda _: result).pytest_collection_finish(SimpleNamespace(config=None))  # type: ignore[arg-type]
     assert capsys.readouterr().out.startswith("2 clauses to judge (1 of them in every run), ")
 
 
-def test_of_a_run_that_was_refused_no_report_is_to_be_opened(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refused_run_names_no_report_to_open(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "report.html").touch()  # of another run
     result = RunResult(seed=1, cluster="embedded", folder=tmp_path, error=UsageError("it is taken", remedy="another"))
     result.candidates["stock"] = CandidateResult(find_candidate("stock"), ("core/binds",), [])
@@ -54,7 +54,7 @@ def test_of_a_run_that_was_refused_no_report_is_to_be_opened(tmp_path: Any, caps
 
 
 @pytest.mark.parametrize("when", ["setup", "teardown"])
-def test_what_breaks_around_a_verdict_is_an_error_of_the_run(tmp_path: Any, when: str) -> None:
+def test_failure_in_setup_or_teardown_is_an_error_of_the_run(tmp_path: Any, when: str) -> None:
     result = RunResult(seed=1, cluster="embedded", folder=tmp_path)
     result.candidates["stock"] = CandidateResult(find_candidate("stock"), ("core/binds",), [])
     live = LiveReport(lambda _: result)

@@ -1,4 +1,4 @@
-"""Several runs of the same: the last line counts them, the worst is the exit code, and flaws name their seeds."""
+"""Repeated runs: the last line counts them, the exit code is the worst, and failures name their seeds."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ def finished(*results: RunResult, times: int = 0, interrupted: bool = False) -> 
         (["passed", "invalid"], 3, "UNPROVED: 1 of 2 runs (1 PASSED)"),
     ],
 )
-def test_the_last_line_counts_runs(outcomes: list[Outcome], code: int, line: str) -> None:
+def test_last_line_counts_runs(outcomes: list[Outcome], code: int, line: str) -> None:
     ended, lines = finished(*(run(seed, outcome) for seed, outcome in enumerate(outcomes)))
     assert (ended, lines[-1]) == (code, line)
 
 
-def test_a_clause_that_does_not_always_hold_is_named_with_its_seeds() -> None:
+def test_intermittent_clause_is_named_with_its_seeds() -> None:
     _, lines = finished(run(5, "failed"), run(6, "passed"), run(7, "failed"))
     assert lines[0] == "mine core/fit-cpu: failed in 2 of 3 runs, with --seed 5, 7"
 
 
-def test_an_interrupt_ends_it_all() -> None:
+def test_interrupt_ends_all_runs() -> None:
     code, lines = finished(run(1, "failed"), times=5, interrupted=True)
     assert (code, lines[-1]) == (130, "INTERRUPTED: 1 of 5 runs (1 FAILED)")
 
 
-def test_the_report_of_the_first_run_that_ended_worst_is_named(tmp_path: Path) -> None:
+def test_first_run_with_the_worst_outcome_has_its_report_named(tmp_path: Path) -> None:
     folders = [tmp_path / str(number) for number in range(3)]
     for folder in folders:
         folder.mkdir()

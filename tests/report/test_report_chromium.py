@@ -1,4 +1,4 @@
-"""report.html in a real Chromium: on a phone, in the dark, printed, by keyboard."""
+"""report.html in Chromium: phone, dark mode, print and keyboard."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .run_example import result
 
 pytestmark = pytest.mark.browser
 
-OPEN_ALL = "document.querySelectorAll('details').forEach((one) => one.open = true)"
+OPEN_ALL = "document.querySelectorAll('details').forEach((element) => element.open = true)"
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_nothing_is_fetched_and_nothing_is_complained_of(window: Browser, page: Path) -> None:
+def test_report_html_makes_no_requests_and_logs_no_errors(window: Browser, page: Path) -> None:
     window.complaints()
     window.requests(page)
     window.open(page)
@@ -38,32 +38,33 @@ def test_the_page_does_not_scroll_sideways(window: Browser, page: Path, size: tu
     assert window.run("return document.documentElement.scrollWidth") == size[0]
 
 
-def test_on_a_phone_nothing_scrolls_sideways(window: Browser, page: Path) -> None:
+def test_no_element_scrolls_sideways_on_a_phone(window: Browser, page: Path) -> None:
     window.open(page, (400, 800))
     window.run(OPEN_ALL)
     wide = window.run("""
         return [...document.querySelectorAll(".scroll, .lanes, .lane, .cells")]
-            .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent.slice(0, 60))
+            .filter((el) => el.scrollWidth > el.clientWidth + 1).map((el) => el.textContent.slice(0, 60))
     """)
     assert wide == []
-    assert window.all(".scroll:has(.picture)")
-    assert window.all(".lane")
+    assert window.find_all(".scroll:has(.picture)")
+    assert window.find_all(".lane")
 
 
-def test_the_verdict_and_the_first_cause_are_seen_at_once(window: Browser, page: Path) -> None:
+def test_verdict_and_first_cause_are_visible_without_scrolling(window: Browser, page: Path) -> None:
     for size in (PHONE, DESKTOP):
         window.open(page, size)
-        ends = [window.run(f"return document.querySelector('{one}').getBoundingClientRect().bottom") for one in (
-            ".verdict", ".cause h3"
-        )]  # fmt: skip
+        ends = [
+            window.run(f"return document.querySelector('{selector}').getBoundingClientRect().bottom")
+            for selector in (".verdict", ".cause h3")
+        ]
         assert max(ends) < size[1], size
 
 
-def test_the_traffic_and_the_candidate_s_own_score_are_seen_without_scrolling(window: Browser, page: Path) -> None:
+def test_traffic_and_own_score_are_visible_without_scrolling_sideways(window: Browser, page: Path) -> None:
     for size in (PHONE, DESKTOP):
         window.open(page, size)
         for place in range(2):
-            bar = window.all(".picture tbody tr:first-child td.number .meter")[place]
+            bar = window.find_all(".picture tbody tr:first-child td.number .meter")[place]
             sides = window.run(
                 "const box = arguments[0].getBoundingClientRect(); return [box.left, box.right, box.width]", bar
             )
@@ -71,17 +72,17 @@ def test_the_traffic_and_the_candidate_s_own_score_are_seen_without_scrolling(wi
             assert sides[2] > 60, size
 
 
-def test_heads_of_columns_do_not_run_into_each_other(window: Browser, page: Path) -> None:
+def test_column_headers_do_not_overlap(window: Browser, page: Path) -> None:
     for size in (PHONE, DESKTOP):
         window.open(page, size)
         window.run(OPEN_ALL)
-        assert window.crowded_heads() == [], size
+        assert window.crowded_headers() == [], size
 
 
 def visible(window: Browser, selector: str) -> int:
-    """How many there are that can be seen."""
+    """Return the number of visible elements."""
     return int(window.run(
-        "return [...document.querySelectorAll(arguments[0])].filter((one) => one.checkVisibility()).length", selector
+        "return [...document.querySelectorAll(arguments[0])].filter((el) => el.checkVisibility()).length", selector
     ))  # fmt: skip
 
 
@@ -93,65 +94,65 @@ def test_filters_by_outcome_and_profile_need_no_script(window: Browser, page: Pa
     try:
         window.open(page)
         everything = visible(window, SECTIONS), visible(window, ROWS)
-        assert everything == (len(window.all(SECTIONS)), len(window.all(ROWS)))
+        assert everything == (len(window.find_all(SECTIONS)), len(window.find_all(ROWS)))
         assert visible(window, ".filters label:has([type=search])") == 0, "it would do nothing"
-        window.one("label:has(#o-invalid)").click()
+        window.find("label:has(#o-invalid)").click()
         assert (visible(window, SECTIONS), visible(window, ROWS)) == (1, 1)
-        window.one("label:has(#p-core)").click()
+        window.find("label:has(#p-core)").click()
         assert (visible(window, SECTIONS), visible(window, ROWS)) == (0, 0)
-        window.one("label:has(#o-all)").click()
-        assert visible(window, ROWS) == len(window.all("tr.f[data-p=core]"))
-        window.one("label:has(#p-all)").click()
+        window.find("label:has(#o-all)").click()
+        assert visible(window, ROWS) == len(window.find_all("tr.f[data-p=core]"))
+        window.find("label:has(#p-all)").click()
         assert (visible(window, SECTIONS), visible(window, ROWS)) == everything
     finally:
         window.scripts(enabled=True)
 
 
-def test_a_text_finds_the_clauses_that_tell_of_it(window: Browser, page: Path) -> None:
+def test_search_finds_clauses_by_their_text(window: Browser, page: Path) -> None:
     window.open(page)
-    field = window.one(".filters [type=search]")
+    field = window.find(".filters [type=search]")
     field.send_keys("9 of 14  PROBES")
     assert visible(window, SECTIONS) == 1
-    assert window.one("section.f:not(.away)").get_attribute("id") == "least-traffic-extender-network-least-traffic"
+    assert window.find("section.f:not(.away)").get_attribute("id") == "least-traffic-extender-network-least-traffic"
     field.clear()
     field.send_keys("nothing has this")
     assert (visible(window, SECTIONS), visible(window, ROWS)) == (0, 0)
-    assert "0" in window.one(".filters output").text
+    assert "0" in window.find(".filters output").text
 
 
-def test_a_link_leads_to_its_failure_also_where_a_filter_hides_it(window: Browser, page: Path) -> None:
+def test_link_shows_its_failure_even_if_a_filter_hides_it(window: Browser, page: Path) -> None:
     window.open(page)
-    window.one("label:has(#o-passed)").click()
+    window.find("label:has(#o-passed)").click()
     assert visible(window, SECTIONS) == 0
-    window.one(".cause a").click()
-    window.comes_to("return document.querySelector(':target')?.checkVisibility()", expected=True)
+    window.find(".cause a").click()
+    window.wait_for_result("return document.querySelector(':target')?.checkVisibility()", expected=True)
 
 
-def test_print_shows_all_whatever_is_filtered_and_folded(window: Browser, page: Path) -> None:
+def test_print_shows_filtered_and_folded_parts(window: Browser, page: Path) -> None:
     window.open(page)
-    window.one("label:has(#o-invalid)").click()
-    window.one(".filters [type=search]").send_keys("nothing has this")
+    window.find("label:has(#o-invalid)").click()
+    window.find(".filters [type=search]").send_keys("nothing has this")
     window.print_as("print")
-    assert visible(window, SECTIONS) == len(window.all(SECTIONS))
-    assert visible(window, ROWS) == len(window.all(ROWS))
+    assert visible(window, SECTIONS) == len(window.find_all(SECTIONS))
+    assert visible(window, ROWS) == len(window.find_all(ROWS))
     assert visible(window, ".filters") == 0
     folded = window.run("""
         return [...document.querySelectorAll("details > *:not(summary)")]
-            .filter((one) => one.getBoundingClientRect().height === 0).length
+            .filter((element) => element.getBoundingClientRect().height === 0).length
     """)
     assert folded == 0
     window.print_as("")
 
 
-def test_cells_and_marks_can_be_told_apart_without_colour(window: Browser, page: Path) -> None:
+def test_cells_are_distinguishable_without_colour(window: Browser, page: Path) -> None:
     window.open(page)
     signs = window.run("""
-        return [...new Set([...document.querySelectorAll("a.cell")].map((one) => one.dataset.o + one.textContent))]
+        return [...new Set([...document.querySelectorAll("a.cell")].map((el) => el.dataset.o + el.textContent))]
     """)
     assert len({sign[-1] for sign in signs}) == len(signs) > 3
 
 
-def test_text_has_contrast_in_both_modes(window: Browser, page: Path) -> None:
+def test_text_has_enough_contrast_in_both_modes(window: Browser, page: Path) -> None:
     for scheme in ("light", "dark"):
         window.open(page, scheme=scheme)
         low: list[str] = window.run(CONTRASTS, 4.5)
@@ -170,28 +171,28 @@ function luminance([r, g, b]) {
   return 0.2126 * x + 0.7152 * y + 0.0722 * z;
 }
 const low = [];
-for (const one of document.querySelectorAll(".tag, .cell, .picture th, .picture td, .picture small, .lane span, " +
+for (const element of document.querySelectorAll(".tag, .cell, .picture th, .picture td, .picture small, .lane span, " +
     ".filters span, .filters small, .filters legend, .legend, .brief, .count, .verdict, figcaption, .requests span")) {
-  if (!one.checkVisibility() || !one.textContent.trim()) continue;
+  if (!element.checkVisibility() || !element.textContent.trim()) continue;
   const grounds = [];
-  for (let up = one; up; up = up.parentElement) grounds.unshift(getComputedStyle(up).backgroundColor);
-  const ground = over(grounds), ink = over([...grounds, getComputedStyle(one).color]);
+  for (let up = element; up; up = up.parentElement) grounds.unshift(getComputedStyle(up).backgroundColor);
+  const ground = over(grounds), ink = over([...grounds, getComputedStyle(element).color]);
   const [bright, dark] = [luminance(ground), luminance(ink)].sort((a, b) => b - a);
-  if ((bright + 0.05) / (dark + 0.05) < arguments[0]) low.push(one.outerHTML.slice(0, 100));
+  if ((bright + 0.05) / (dark + 0.05) < arguments[0]) low.push(element.outerHTML.slice(0, 100));
 }
 return low;
 """
-"""What of the page's own parts has less contrast than the argument."""
+"""Script that returns elements of the page with less contrast than its argument."""
 
 
-def test_dark_mode_is_dark(window: Browser, page: Path) -> None:
+def test_dark_mode_has_a_dark_background(window: Browser, page: Path) -> None:
     assert window.backgrounds(page) == ("rgba(255, 255, 255, 1)", "rgba(13, 17, 23, 1)")
 
 
 def test_print_shows_every_failure_and_every_clause(window: Browser, page: Path) -> None:
     window.open(page)
     window.print_as("print")
-    assert all(one.is_displayed() for one in window.all("h2, tbody th summary, .verdict"))
+    assert all(element.is_displayed() for element in window.find_all("h2, tbody th summary, .verdict"))
     window.print_as("")
     assert window.pdf().startswith(b"%PDF")
 
@@ -200,7 +201,7 @@ def test_folded_parts_open_by_keyboard(window: Browser, page: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 
     window.open(page)
-    for summary in (window.one("section.f > details summary"), window.one("tbody th summary")):
+    for summary in (window.find("section.f > details summary"), window.find("tbody th summary")):
         shown = "return arguments[0].parentElement.open"
         assert not window.run(shown, summary)
         window.run("arguments[0].focus()", summary)
@@ -208,19 +209,19 @@ def test_folded_parts_open_by_keyboard(window: Browser, page: Path) -> None:
         assert window.run(shown, summary)
 
 
-def test_a_link_leads_to_its_failure(window: Browser, page: Path) -> None:
+def test_link_leads_to_its_failure(window: Browser, page: Path) -> None:
     window.open(page)
-    link = window.all(".failures a")[1]
+    link = window.find_all(".failures a")[1]
     link.click()
-    window.comes_to("return document.querySelector(':target') !== null", expected=True)
+    window.wait_for_result("return document.querySelector(':target') !== null", expected=True)
     assert window.run("return document.querySelector(':target').textContent").startswith("least-traffic-extender")
     assert window.run("return Math.abs(document.querySelector(':target').getBoundingClientRect().top)") < DESKTOP[1]
 
 
-def test_what_can_be_focused_has_a_name(window: Browser, page: Path) -> None:
+def test_focusable_elements_have_a_name(window: Browser, page: Path) -> None:
     window.open(page)
     shown = window.run("return [...document.querySelectorAll(\"a, summary, [tabindex='0'], nav\")]"
-                       ".filter((one) => one.checkVisibility())")  # fmt: skip
-    nameless = [one.get_attribute("outerHTML")[:100] for one in shown if not one.accessible_name]
+                       ".filter((element) => element.checkVisibility())")  # fmt: skip
+    nameless = [element.get_attribute("outerHTML")[:100] for element in shown if not element.accessible_name]
     assert len(shown) > 50
     assert nameless == []

@@ -1,4 +1,4 @@
-"""The report at a terminal: the evidence of what decides the run, a matrix of it all, and where to find the rest."""
+"""The report on a terminal: evidence of the decisive verdicts, a matrix of all, and where to find the rest."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def printed(result: RunResult, **options: Any) -> str:
 
 
 def row(text: str, clause: str) -> list[str]:
-    """The cells of the clause's row in the matrix."""
+    """Return the cells of a clause's row in the matrix."""
     line = next(line for line in text.splitlines() if line.startswith(f"│ {clause} "))
     return [cell.strip() for cell in line.strip("│").split("│")][1:]
 
@@ -46,7 +46,7 @@ def row(text: str, clause: str) -> list[str]:
 PASSED = Verdict("core/binds", "required", "passed", "7 pods bound")
 
 
-def test_the_matrix_has_a_row_for_each_clause_and_a_column_for_each_candidate() -> None:
+def test_matrix_has_a_row_for_each_clause_and_a_column_for_each_candidate() -> None:
     failed = Verdict("core/fit-cpu", "required", "failed", "bound to node-2", code="infeasible-node")
     stale = Verdict("core/fit-cpu", "required", "passed", "holds", code="outdated-exclusion", stale=True)
     text = printed(run({"one": [PASSED, failed], "two": [stale]}), verbosity=1)
@@ -64,7 +64,7 @@ def test_every_outcome_has_a_word(outcome: Any, word: str) -> None:
     assert row(printed(result, verbosity=1), "core/binds") == [word]
 
 
-def test_of_each_profile_it_is_counted_what_passed_of_what_is_claimed() -> None:
+def test_passed_of_claimed_clauses_are_counted_for_each_profile() -> None:
     unclaimed = Verdict("core/gang", "required", "not-claimed", "")
     failed = Verdict("network/flip", "required", "failed", "", code="call-failed")
     text = printed(run({"one": [PASSED, unclaimed], "two": [PASSED, PASSED, failed]}))
@@ -74,36 +74,36 @@ def test_of_each_profile_it_is_counted_what_passed_of_what_is_claimed() -> None:
     assert "core/gang" not in text
 
 
-def test_what_is_claimed_and_was_not_asked_for_is_counted() -> None:
+def test_claimed_clauses_that_were_not_selected_are_counted() -> None:
     candidate = Candidate("one", "one", AttachedSpec(), Path("one", "candidate.yaml"))
-    whole = tuple(clause for clause in CATALOGUE if not why_unclaimed(CATALOGUE[clause], candidate.claims))
-    for selected, count in ((whole, 0), (whole[:2], len(whole) - 2)):
+    claimed = tuple(clause for clause in CATALOGUE if not why_unclaimed(CATALOGUE[clause], candidate.claims))
+    for selected, count in ((claimed, 0), (claimed[:2], len(claimed) - 2)):
         result = run({})
         result.candidates["one"] = CandidateResult(candidate, selected, [PASSED])
         assert (f"not selected: {count} clauses that one also claims" in printed(result)) == bool(count)
 
 
-def test_verbose_has_the_matrix_then_each_finding_then_the_page() -> None:
+def test_verbose_output_has_the_matrix_then_findings_then_the_summary() -> None:
     failed = Verdict("core/binds", "required", "failed", "found so", code="not-bound-in-time")
     text = printed(run({"one": [failed]}), verbosity=1)
     assert text.index("│ core/binds") < text.index("finding:   found so") < text.index("1 cause")
 
 
-def test_quiet_is_a_line_for_each_failure() -> None:
+def test_quiet_output_is_a_line_for_each_failure() -> None:
     failed = Verdict("core/fit-cpu", "required", "failed", "bound to node-2")
     assert printed(run({"one": [PASSED, failed]}), verbosity=-1) == "FAIL one core/fit-cpu: bound to node-2\n"
     assert printed(run({"one": [PASSED]}), verbosity=-1) == ""
 
 
-def test_verbose_shows_every_decision() -> None:
+def test_verbose_output_has_every_decision() -> None:
     decisions = [decision([{}, {}, {}]) | {"pod": f"sp-tested/probe-{n}"} for n in range(3)]
-    one = Verdict("core/binds", "required", "failed", "", {"decisions": decisions}, code="infeasible-node")
-    text = printed(run({"one": [one]}), verbosity=1)
+    failed = Verdict("core/binds", "required", "failed", "", {"decisions": decisions}, code="infeasible-node")
+    text = printed(run({"one": [failed]}), verbosity=1)
     assert all(f"sp-tested/probe-{n}" in text for n in range(3))
     assert "more decisions" not in text
 
 
-def test_what_is_no_terminal_is_not_cut_by_verbose(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verbose_output_to_a_file_is_not_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     reason = "node-1 lacks " + ", ".join(f"example.com/device-{n}" for n in range(20))
     wide = decision([{}, {}, {}])
@@ -128,9 +128,7 @@ def test_what_is_no_terminal_is_not_cut_by_verbose(monkeypatch: pytest.MonkeyPat
         (Verdict("core/binds", "recommended", "invalid", "found so"), False),
     ],
 )
-def test_the_evidence_of_what_decides_the_run_is_shown_with_the_command_that_tries_it_again(
-    verdict: Verdict, shown: bool
-) -> None:
+def test_evidence_of_decisive_verdicts_is_shown_with_the_command_to_repeat_it(verdict: Verdict, shown: bool) -> None:
     for verbosity in (0, 1):
         text = printed(run({"one": [verdict]}), verbosity=verbosity)
         assert ("found so" in text) is shown
@@ -138,7 +136,7 @@ def test_the_evidence_of_what_decides_the_run_is_shown_with_the_command_that_tri
     assert "finding:   found so" not in printed(run({"one": [verdict]}), evidence=False, verbosity=1)
 
 
-def test_a_candidate_that_could_not_be_brought_up_says_why() -> None:
+def test_candidate_that_could_not_be_brought_up_is_shown_with_the_error() -> None:
     error = CandidateError("it ended with exit code 1 [/]", remedy="read its log")
     for verbosity in (0, 1):
         text = printed(run({"one": []}, error), verbosity=verbosity)
@@ -147,7 +145,7 @@ def test_a_candidate_that_could_not_be_brought_up_says_why() -> None:
     assert "could not be brought up" not in printed(run({"one": [PASSED]}))
 
 
-def test_it_ends_with_the_seed_the_times_of_the_run_and_the_folder() -> None:
+def test_report_ends_with_the_seed_times_and_the_folder() -> None:
     result = run({"one": [PASSED]})
     assert "seed 7\n" in printed(result)
     result.timings = {"cluster": 6.25, "one core/binds": 0.5}
@@ -169,13 +167,13 @@ def decision(scores: list[dict[str, int]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_a_decision_shows_the_candidate_s_own_score_then_those_that_told_nodes_apart_then_the_total() -> None:
+def test_decision_shows_own_score_then_distinguishing_scores_then_the_total() -> None:
     alike = {"TaintToleration": 7, "mine": 5}
     scores = [
         {"total": 30, "ImageLocality": 3, **alike}, {"total": 20, "ImageLocality": 2, **alike}, {"total": 20, **alike}
     ]  # fmt: skip
-    one = Verdict("core/binds", "required", "failed", "", {"decisions": [decision(scores)]}, code="infeasible-node")
-    text = printed(run({"one": [one]}), verbosity=1)
+    failed = Verdict("core/binds", "required", "failed", "", {"decisions": [decision(scores)]}, code="infeasible-node")
+    text = printed(run({"one": [failed]}), verbosity=1)
     header = next(line for line in text.splitlines() if "traffic B/s" in line)
     assert header.replace("┃", " ").split() == [
         "node", "feasible", "traffic", "B/s", "score", "mine", "score", "ImageLocality", "score", "total", "expected",
@@ -186,13 +184,13 @@ def test_a_decision_shows_the_candidate_s_own_score_then_those_that_told_nodes_a
     assert row(text, "node-3") == ["yes", "", "5", "", "20", "", ""]
 
 
-def test_a_total_that_told_no_nodes_apart_is_shown_all_the_same() -> None:
+def test_total_score_is_shown_even_if_equal_for_all_nodes() -> None:
     decisions = [decision([{"total": 5}, {"total": 5}])]
-    one = Verdict("core/binds", "required", "failed", "", {"decisions": decisions}, code="infeasible-node")
-    assert "score total" in printed(run({"one": [one]}))
+    failed = Verdict("core/binds", "required", "failed", "", {"decisions": decisions}, code="infeasible-node")
+    assert "score total" in printed(run({"one": [failed]}))
 
 
-def test_the_page_shows_one_decision_of_a_cause_and_few_of_its_nodes() -> None:
+def test_summary_shows_one_decision_of_a_cause_and_few_nodes() -> None:
     first, *others = [decision([{}] * 40) | {"pod": f"sp-tested/probe-{n}"} for n in range(3)]
     evidence = {"decisions": [first, *others]}
     text = printed(run({"one": [Verdict("core/binds", "required", "failed", "", evidence, code="infeasible-node")]}))
@@ -202,7 +200,7 @@ def test_the_page_shows_one_decision_of_a_cause_and_few_of_its_nodes() -> None:
 
 
 @pytest.mark.parametrize("candidates", [1, 3])
-def test_the_page_has_a_hundred_lines_at_most_and_keeps_to_its_width(candidates: int) -> None:
+def test_summary_has_at_most_a_hundred_lines_and_fits_the_width(candidates: int) -> None:
     text = "a finding of many words " * 30
     verdicts = [
         Verdict(clause, "required", "failed", text, {"decisions": [decision([{"mine": 1}] * 12)]}, code=code)
@@ -221,7 +219,7 @@ def test_the_page_has_a_hundred_lines_at_most_and_keeps_to_its_width(candidates:
 SEARCHED = {"surface": "extender", "cases": 107, "id": "", "questions": []}
 
 
-def test_how_fast_scores_were_asked_for_is_told_with_the_share_of_the_harness() -> None:
+def test_speed_of_score_searches_is_shown_with_the_share_of_the_harness() -> None:
     counts = [(100, 2.0, 0.5), (0, 0.0, 0.0), (300, 2.0, 0.5)]
     verdicts = [
         Verdict(
@@ -235,7 +233,7 @@ def test_how_fast_scores_were_asked_for_is_told_with_the_share_of_the_harness() 
     assert "mine on surface extender: 400 questions in 4.0 s (100 per second), 75% of the time in the harness" in text
 
 
-def test_without_questions_there_is_no_speed() -> None:
+def test_search_without_questions_has_no_speed() -> None:
     assert (
         search_speeds([PASSED, Verdict("normalize/order", "required", "passed", "", evidence={"scorings": [SEARCHED]})])
         == []
