@@ -1,4 +1,4 @@
-"""Rounds for tests: made up, as no test of arithmetic needs a cluster."""
+"""Made-up rounds for tests of arithmetic, without a cluster."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def row(number: int, *, intended: float = 0.0, late: float = 0.0, seen: float | 
 
 
 def drain(candidate: str, block: int, *, seconds: float, pods: int = 100, **more: Any) -> Round:
-    """Pods that are bound at equal distances, in so many seconds from the round's beginning at 100."""
+    """A round in which pods are bound at equal intervals, `seconds` in total from its start at 100."""
     rows = [row(n, seen=100 + (n + 1) * seconds / pods) for n in range(pods)]
     return a_round(candidate, "drain", rows, block=block, **more)
 
 
 def singles(candidate: str, block: int, latencies: Sequence[float], **more: Any) -> Round:
-    """Pods that arrive a second from each other."""
+    """A round in which one pod arrives each second."""
     rows = [row(n, intended=100 + n, seen=100 + n + latency) for n, latency in enumerate(latencies)]
     return a_round(candidate, more.pop("mode", "one-at-a-time"), rows, block=block, **more)
 

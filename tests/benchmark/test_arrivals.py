@@ -14,7 +14,7 @@ def test_the_same_seed_gives_the_same_arrivals_in_order() -> None:
     assert arrivals != poisson(100.0, 1000, seed=2)
 
 
-def test_gaps_are_those_of_a_poisson_process() -> None:
+def test_gaps_between_arrivals_are_those_of_a_poisson_process() -> None:
     gaps = [after - before for before, after in itertools.pairwise(poisson(100.0, 10_000, seed=3))]
     assert fmean(gaps) == pytest.approx(0.01, rel=0.05)
     assert stdev(gaps) == pytest.approx(fmean(gaps), rel=0.05)

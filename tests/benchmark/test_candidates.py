@@ -1,4 +1,4 @@
-"""The candidates to measure are what their README says, and nothing else."""
+"""The candidates in fixtures/candidates/benchmark match their README."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = [name for name in shipped_names() if name.startswith("benchmark/")]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_is_a_scheduler_of_its_own_name_that_the_readme_tells_of(name: str) -> None:
+def test_each_candidate_has_its_own_scheduler_name_and_is_in_the_readme(name: str) -> None:
     candidate = find_candidate(name, known=CLAIMABLE)
     assert candidate.name == candidate.scheduler_name == name.partition("/")[2]
     assert isinstance(candidate.spec, CommandSpec if name.endswith("-go") else PluginSpec)
@@ -26,7 +26,7 @@ def test_each_is_a_scheduler_of_its_own_name_that_the_readme_tells_of(name: str)
     )
 
 
-def test_there_are_two_slow_ones_and_two_in_go() -> None:
+def test_two_slow_candidates_and_two_go_candidates_are_shipped() -> None:
     assert NAMES == [
         "benchmark/delayed",
         "benchmark/least-traffic-controller-go",
@@ -36,8 +36,8 @@ def test_there_are_two_slow_ones_and_two_in_go() -> None:
 
 
 @pytest.mark.parametrize("name", ["least-traffic-controller", "least-traffic-extender"])
-def test_the_same_in_go_is_asked_claims_and_may_do_the_same(name: str) -> None:
-    """It differs from the one in Python in its program, and in nothing that a comparison would have to mention."""
+def test_go_candidate_has_the_configuration_claims_and_rights_of_the_python_one(name: str) -> None:
+    """It differs from the Python candidate only in its program."""
     python, go = find_candidate(name), find_candidate(f"benchmark/{name}-go")
     assert isinstance(python.spec, CommandSpec)
     assert isinstance(go.spec, CommandSpec)
@@ -49,7 +49,7 @@ def test_the_same_in_go_is_asked_claims_and_may_do_the_same(name: str) -> None:
         assert go.spec.config == python.spec.config
 
 
-def test_the_two_in_go_are_started_in_the_same_way() -> None:
+def test_go_candidates_are_started_in_the_same_way() -> None:
     folder = content("fixtures", "candidates", "benchmark")
     extender, controller = (
         (folder / name / "start.sh").read_text()
@@ -58,14 +58,14 @@ def test_the_two_in_go_are_started_in_the_same_way() -> None:
     assert controller == extender.replace("least-traffic-extender-go", "least-traffic-controller-go")
 
 
-def test_delayed_is_compiled_with_its_delay_as_an_argument() -> None:
+def test_delayed_has_its_delay_as_a_plugin_arg() -> None:
     spec = find_candidate("benchmark/delayed").spec
     assert isinstance(spec, PluginSpec)
     assert spec.args == {"delay": "2ms"}
 
 
-def test_throttled_keeps_the_limits_of_its_own_configuration() -> None:
-    """And differs from what the harness writes for the stock scheduler in nothing else that counts."""
+def test_throttled_keeps_the_client_limits_of_its_configuration() -> None:
+    """Otherwise it equals the configuration that the harness writes for the stock scheduler."""
     document = own_configuration(find_candidate("benchmark/throttled"), Path("kubeconfig"), {})
     assert document["clientConnection"] == {"qps": 10, "burst": 10, "kubeconfig": "kubeconfig"}
     assert document["percentageOfNodesToScore"] == 100

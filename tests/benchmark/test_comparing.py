@@ -30,7 +30,7 @@ def test_half_the_throughput_is_slower() -> None:
     assert (difference.candidate, difference.baseline, difference.blocks) == ("x", "stock", BLOCKS)
 
 
-def test_rounds_are_paired_by_block_not_by_the_order_in_which_they_were_measured() -> None:
+def test_rounds_are_paired_by_block_not_by_order() -> None:
     drift = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
     rounds = [drain("stock", n, seconds=drift[n]) for n in range(BLOCKS)]
     rounds += [drain("x", n, seconds=2 * drift[n]) for n in reversed(range(BLOCKS))]
@@ -39,21 +39,21 @@ def test_rounds_are_paired_by_block_not_by_the_order_in_which_they_were_measured
     assert difference.verdict == "slower"
 
 
-def test_an_invalid_round_takes_its_block_out() -> None:
+def test_invalid_round_excludes_its_block() -> None:
     rounds = [drain("stock", n, seconds=2.0 * WOBBLE[n]) for n in range(BLOCKS)]
     rounds += [drain("x", n, seconds=2.0, invalid=("noise",) if n < 2 else ()) for n in range(BLOCKS)]
     difference = _found(rounds, "throughput")
     assert (difference.verdict, difference.blocks) == ("invalid", 4)
 
 
-def test_a_block_that_one_side_has_not_measured_is_left_out() -> None:
+def test_block_without_both_sides_is_left_out() -> None:
     rounds = [drain("stock", n, seconds=2.0 * WOBBLE[n]) for n in range(BLOCKS)]
     rounds += [drain("x", n, seconds=4.0 * WOBBLE[-n]) for n in range(1, BLOCKS + 1)]
     difference = _found(rounds, "throughput")
     assert (difference.verdict, difference.blocks) == ("slower", BLOCKS - 1)
 
 
-def test_latencies_are_compared_where_pods_arrive_and_cpu_everywhere() -> None:
+def test_latencies_are_compared_if_pods_arrive_over_time_and_cpu_always() -> None:
     usage = {"kube-scheduler": Usage(1.0, 1)}
     more = {"usage": usage, "own_processes": ("kube-scheduler",)}
     rounds = [singles(name, n, [0.01, 0.02, 0.03] * 10, **more) for n in range(BLOCKS) for name in ("stock", "x")]
@@ -63,7 +63,7 @@ def test_latencies_are_compared_where_pods_arrive_and_cpu_everywhere() -> None:
     assert [comparison.metric for comparison in comparisons(rounds, "stock", seed=1)] == ["throughput", "cpu per pod"]
 
 
-def test_measurements_keep_every_round_and_draw_from_the_valid_ones() -> None:
+def test_measurements_keep_every_round_and_use_valid_rounds_for_curves() -> None:
     rounds = [singles("x", 1, [0.5] * 20), singles("x", 0, [9.0] * 20, invalid=("noise",))]
     (measurement,) = measurements(rounds, ["stock", "x"])
     assert [found.block for found in measurement.rounds] == [0, 1]
@@ -76,24 +76,24 @@ def _sweep(latencies: dict[float, float]) -> list[Any]:
     return [singles("x", 0, [latency] * 20, mode="open-loop", rate=rate) for rate, latency in latencies.items()]
 
 
-def test_the_knee_is_where_the_tail_grows_beyond_ten_times_the_calm_median() -> None:
+def test_knee_is_the_last_rate_with_a_tail_below_ten_times_the_calm_median() -> None:
     found = knee_of("basic", "x", _sweep({200.0: 5.0, 50.0: 0.01, 100.0: 0.02, 150.0: 0.09}))
     assert found.knee == 150.0
     assert [point.rate for point in found.points] == [50.0, 100.0, 150.0, 200.0]
 
 
-def test_beyond_a_bend_no_rate_is_the_knee_however_calm_it_was() -> None:
+def test_no_rate_beyond_the_first_slow_rate_is_the_knee() -> None:
     assert knee_of("basic", "x", _sweep({50.0: 0.01, 100.0: 5.0, 150.0: 0.01})).knee == 50.0
 
 
-def test_a_rate_at_which_pods_were_lost_is_beyond_the_knee() -> None:
+def test_rate_with_unbound_pods_is_beyond_the_knee() -> None:
     rounds = _sweep({50.0: 0.01})
     lost = [*(row(n, intended=100 + n, seen=100.01 + n) for n in range(20)), row(20, intended=121)]
     rounds.append(a_round("x", "open-loop", lost, rate=100.0))
     assert knee_of("basic", "x", rounds).knee == 50.0
 
 
-def test_of_no_rounds_there_is_no_knee() -> None:
+def test_no_rounds_have_no_knee() -> None:
     assert knee_of("basic", "x", []) == Knee(workload="basic", candidate="x")
 
 
@@ -109,7 +109,7 @@ def _limited(name: str, blocks: int, seconds: float, limits: dict[int, str]) -> 
     ]  # fmt: skip
 
 
-def test_rounds_at_the_ceiling_say_at_least() -> None:
+def test_rounds_at_the_apiserver_limit_give_a_bound_of_the_ratio() -> None:
     stock = _limited("stock", BLOCKS, 4.0, {})
     difference = _found([*stock, *_limited("x", BLOCKS, 2.0, {1: "faster", 3: "faster"})], "throughput")
     assert (difference.verdict, difference.bound, difference.high, difference.blocks) == (
@@ -119,16 +119,16 @@ def test_rounds_at_the_ceiling_say_at_least() -> None:
         BLOCKS,
     )
     assert 1 < difference.low <= 2
-    # It may be that much faster still: nothing is shown where it does not look faster.
+    # The candidate may be even faster: no difference is shown unless it looks faster.
     difference = _found([*stock, *_limited("x", BLOCKS, 4.0, {1: "faster"})], "throughput")
     assert (difference.verdict, difference.bound) == ("invalid", "at least")
-    # Where the baseline was limited, the ratio is at most what was measured.
+    # Where the baseline was limited, the ratio is at most the measured one.
     difference = _found([*_limited("stock", BLOCKS, 2.0, {0: "faster"}), *_limited("x", BLOCKS, 4.0, {})], "throughput")
     assert (difference.verdict, difference.bound, difference.low) == ("slower", "at most", None)
 
 
 @pytest.mark.parametrize("limits", [{"x": "unknown"}, {"x": "faster", "stock": "faster"}])
-def test_where_nothing_bounds_the_ratio_the_comparison_is_invalid(limits: dict[str, str]) -> None:
+def test_comparison_without_a_bound_of_the_ratio_is_invalid(limits: dict[str, str]) -> None:
     rounds = [
         difference
         for name in ("stock", "x")
@@ -139,7 +139,7 @@ def test_where_nothing_bounds_the_ratio_the_comparison_is_invalid(limits: dict[s
     assert difference.reason
 
 
-def test_what_limited_a_round_does_not_concern_its_processor_time() -> None:
+def test_limit_of_a_round_does_not_affect_its_processor_time() -> None:
     more = {"own_processes": ("kube-scheduler",), "limit": "faster", "invalid": LIMITED}
     rounds = [
         drain(name, n, seconds=2.0, usage={"kube-scheduler": Usage(cpu * WOBBLE[n], 1)}, **more)
@@ -155,7 +155,7 @@ def test_what_limited_a_round_does_not_concern_its_processor_time() -> None:
     [({"limit": "unknown", "invalid": LIMITED}, 1.0), ({}, 0.0)],
     ids=["pods were lost", "below a tick"],
 )
-def test_where_processor_time_says_nothing_it_is_not_compared(more: dict[str, Any], cpu: float) -> None:
+def test_inconclusive_processor_time_is_not_compared(more: dict[str, Any], cpu: float) -> None:
     rounds = [
         drain(
             name, n, seconds=2.0, own_processes=("s",), usage={"s": Usage(cpu if n == 0 else WOBBLE[n], 1)},
@@ -169,8 +169,8 @@ def test_where_processor_time_says_nothing_it_is_not_compared(more: dict[str, An
     assert difference.reason
 
 
-def test_processor_time_is_no_more_exact_than_the_clock_that_counts_it() -> None:
-    """Ten ticks and eleven, in every block: without spread, and yet each may be off by one."""
+def test_processor_time_is_compared_with_the_precision_of_clock_ticks() -> None:
+    """Ten and eleven ticks in every block have no spread, yet each count may be off by one."""
     rounds = [
         drain(name, n, seconds=2.0, usage={"s": Usage(ticks * 0.01, 1)}, own_processes=("s",))
         for n in range(BLOCKS)
@@ -182,8 +182,8 @@ def test_processor_time_is_no_more_exact_than_the_clock_that_counts_it() -> None
     assert difference.high == pytest.approx(1.1 * (12 / 11 / 0.9))
 
 
-def test_at_least_holds_where_leaving_out_the_fastest_rounds_would_not() -> None:
-    """A true ratio of 1.28, and an apiserver at whose limit a part of the candidate's rounds end."""
+def test_lower_bound_holds_where_leaving_out_the_fastest_rounds_is_biased() -> None:
+    """A true ratio of 1.28; part of the candidate's rounds end at the apiserver's limit."""
     chance, missed, biased = random.Random(7), 0, []
     for _ in range(60):
         rounds = []

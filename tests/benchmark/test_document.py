@@ -28,7 +28,7 @@ def bench(tmp_path) -> Bench:
     return found
 
 
-def test_the_document_has_all_parts(bench) -> None:
+def test_document_has_all_parts(bench) -> None:
     document = bench_document(
         bench, command="schedproof bench stock", gates=[Gate.parse("throughput ratio < 0.8 vs stock")]
     )
@@ -41,19 +41,19 @@ def test_the_document_has_all_parts(bench) -> None:
     assert document.run.exit_code == 1
 
 
-def test_pods_in_the_wrong_place_fail_however_fast_they_got_there(bench) -> None:
+def test_wrong_placements_fail_however_fast_they_are(bench) -> None:
     bench.rounds.append(drain("stock-again", 6, seconds=0.1, wrong=("pod-1: node-1 has no room",)))
     assert bench_document(bench, command="x").run.exit_code == 1
 
 
-def test_what_was_cut_short_says_so(bench) -> None:
+def test_interrupted_benchmark_has_an_error(bench) -> None:
     document = bench_document(bench, command="x", error="interrupted")
     assert (document.run.error, document.run.exit_code) == ("interrupted", 2)
-    whole = bench_document(bench, command="x").model_dump(exclude_unset=True)
-    assert "error" not in whole["run"]
+    complete = bench_document(bench, command="x").model_dump(exclude_unset=True)
+    assert "error" not in complete["run"]
 
 
-def test_who_could_not_be_brought_up_is_named(bench) -> None:
+def test_candidate_that_could_not_be_brought_up_is_named(bench) -> None:
     bench.broken.append(BROKEN)
     run = bench_document(bench, command="x").run
     assert run.broken == [BROKEN]
@@ -69,13 +69,13 @@ def test_who_could_not_be_brought_up_is_named(bench) -> None:
         ([], ["unproved"], 3),
     ],
 )
-def test_exit_codes(verdicts, gates, code) -> None:
+def test_exit_code_depends_on_verdicts_and_gates(verdicts, gates, code) -> None:
     compared = [Comparison.model_construct(verdict=verdict) for verdict in verdicts]
     results = [GateResult.model_construct(outcome=outcome) for outcome in gates]
     assert exit_code(compared, results, wrong=False, error=False) == code
 
 
-def test_every_pod_is_a_row_counted_from_its_rounds_beginning() -> None:
+def test_every_pod_is_a_row_with_times_from_the_start_of_its_round() -> None:
     round_ = a_round("x", "drain", [row(0, intended=99.0, seen=101.5), row(1, intended=99.0)])
     assert list(pod_rows([round_])) == [
         ["x", "basic", "drain", None, 0, "pod-0", -1.0, -1.0, -0.999, None, 1.5, "node-1"],
@@ -83,7 +83,7 @@ def test_every_pod_is_a_row_counted_from_its_rounds_beginning() -> None:
     ]
 
 
-def test_several_numbers_of_nodes_are_points_of_one_line(bench) -> None:
+def test_workloads_of_a_family_are_points_of_one_scaling_line(bench) -> None:
     small = load_workload("basic", parameters={"nodes": 10})
     large = load_workload("basic", parameters={"nodes": 100})
     import dataclasses

@@ -1,6 +1,6 @@
-"""The driver's face: what it sends, what it makes of answers, and how it copes with a driver that fails.
+"""The client of the driver: its commands, the answers, and failures of the driver.
 
-The program here is a stand-in that follows a script; tests/live/test_driver.py has the real one.
+The program here is a stand-in that follows a script; tests/live/test_driver.py has the real driver.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ for line in connection.makefile("rb"):
 
 
 class Dead:
-    """A process that is watched, and has ended."""
+    """A watched process that has ended."""
 
     def exit_error(self) -> CandidateError:
         return CandidateError("the scheduler has ended")
@@ -50,7 +50,7 @@ class Dead:
 
 @pytest.fixture
 def answering(tmp_path: Path) -> Iterator[Callable[..., Driver]]:
-    """Gives a driver whose answers are these; None: it never answers that."""
+    """Return a factory of drivers that give these answers; None: no answer."""
     program = tmp_path / "stand-in"
     program.write_text(STAND_IN.format(python=sys.executable))
     program.chmod(0o755)
@@ -67,7 +67,7 @@ def answering(tmp_path: Path) -> Iterator[Callable[..., Driver]]:
 
 
 def commands(tmp_path: Path) -> list[dict[str, Any]]:
-    """What the stand-in was told, without the ids."""
+    """Commands that the stand-in received, without their ids."""
     lines = map(json.loads, (tmp_path / "commands.jsonl").read_text().splitlines())
     return [{key: value for key, value in line.items() if key != "id"} for line in lines]
 
@@ -124,13 +124,15 @@ ASKED: dict[str, tuple[Callable[[Driver], Any], dict[str, Any], dict[str, Any], 
 
 
 @pytest.mark.parametrize("command_name", ASKED)
-def test_asks_and_answers(command_name: str, answering: Callable[..., Driver], tmp_path: Path) -> None:
+def test_each_command_is_sent_and_its_answer_is_read(
+    command_name: str, answering: Callable[..., Driver], tmp_path: Path
+) -> None:
     ask, command, answer, expected = ASKED[command_name]
     assert ask(answering(answer)) == expected
     assert commands(tmp_path) == [command]
 
 
-def test_rows_are_read_with_what_never_came_as_none(answering: Callable[..., Driver], tmp_path: Path) -> None:
+def test_missing_times_of_rows_are_read_as_none(answering: Callable[..., Driver], tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(
         "pod,uid,intended,sent,answered,shown,seen,node\n"
@@ -144,20 +146,20 @@ def test_rows_are_read_with_what_never_came_as_none(answering: Callable[..., Dri
     assert commands(tmp_path) == [{"op": "rows", "group": "measured", "path": str(path)}]
 
 
-def test_a_refusal_is_told_in_its_words(answering: Callable[..., Driver]) -> None:
+def test_error_has_the_message_of_the_driver(answering: Callable[..., Driver]) -> None:
     driver = answering({"error": 'create: namespaces "bench" not found'}, CREATED)
     with pytest.raises(HostError, match='namespaces "bench" not found'):
         driver.create(PODS)
     assert driver.create(PODS) == Created(5.0, 1.0, 0)
 
 
-def test_a_driver_that_ends_is_told_with_its_last_words(answering: Callable[..., Driver]) -> None:
+def test_error_has_the_last_words_of_a_driver_that_ended(answering: Callable[..., Driver]) -> None:
     with pytest.raises(HostError, match="panic: no more answers"):
         answering().create(PODS)
 
 
-def test_the_end_of_a_watched_process_ends_a_command(answering: Callable[..., Driver], tmp_path: Path) -> None:
-    """It is cancelled, and its answer is not taken for the next one's."""
+def test_end_of_a_watched_process_cancels_the_command(answering: Callable[..., Driver], tmp_path: Path) -> None:
+    """The command is cancelled, and its late answer is not used for the next command."""
     driver = answering(None, {"bound": 0, "pods": 0})
     with pytest.raises(CandidateError, match="the scheduler has ended"):
         driver.arrive(PODS, (0.0, 3600.0), watching=(Dead(),))

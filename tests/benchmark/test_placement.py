@@ -1,4 +1,4 @@
-"""Fast but wrong is shown as wrong: where pods are in the end, by hand-written states."""
+"""Wrong placements of fast candidates are found: handwritten final states."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ SPREAD = {
 }
 
 
-def test_pods_that_fit_are_right() -> None:
+def test_fitting_pods_are_right() -> None:
     findings = judge_placement([node("a"), node("b")], list(zip(alike(8), ["a", "b"] * 4, strict=True)))
     assert (findings.wrong, findings.total, findings.not_judged) == ((), 0, ())
 
 
-def test_a_node_that_holds_too_much_is_found_by_its_sum() -> None:
+def test_overcommitted_node_is_found_by_the_sum_of_requests() -> None:
     findings = judge_placement([node("a"), node("b")], [(replica, "a") for replica in alike(5)])
     assert findings.wrong == (
         "measured/pod-4 was bound to a, which cannot hold it: cpu: needs 1000m, 0m free of 4000m",
     )
 
 
-def test_a_node_that_holds_too_much_of_everything_is_found() -> None:
+def test_node_overcommitted_in_all_resources_is_one_finding() -> None:
     small = node("a", cpu="1")
     small["status"]["allocatable"] = {"cpu": "1", "memory": "1Gi", "pods": "1"}
     pods = alike(2)
@@ -72,24 +72,24 @@ def test_a_node_that_holds_too_much_of_everything_is_found() -> None:
     assert judge_placement([small], [(replica, "a") for replica in pods]).total == 1
 
 
-def test_what_was_there_before_counts_but_is_not_held_against_the_candidate() -> None:
+def test_initial_pods_count_but_are_no_findings() -> None:
     before = [(pod(f"old-{n}"), "a") for n in range(5)]
     findings = judge_placement([node("a")], [(pod("new"), "a")], initial=before)
     assert findings.total == 1
     assert "measured/new was bound to a" in findings.wrong[0]
 
 
-def test_too_many_pods_for_a_node_are_found_where_they_ask_for_nothing() -> None:
+def test_too_many_pods_without_requests_are_found() -> None:
     findings = judge_placement([node("a")], [(pod(f"pod-{n}", cpu="0"), "a") for n in range(111)])
     assert findings.wrong == ("measured/pod-110 was bound to a, which cannot hold it: pods: 110 of 110 taken",)
 
 
-def test_a_node_that_does_not_exist() -> None:
+def test_node_that_does_not_exist_is_found() -> None:
     findings = judge_placement([node("a")], [(pod("lost"), "b")])
     assert findings.wrong == ("measured/lost was bound to b, which does not exist",)
 
 
-def test_taints_selectors_and_host_ports() -> None:
+def test_taints_node_selectors_and_host_ports_are_checked() -> None:
     nodes = [node("a", taints=[{"key": "reserved", "effect": "NoSchedule"}]), node("b")]
     first, second = pod("p"), pod("q")
     for replica in (first, second):
@@ -103,19 +103,19 @@ def test_taints_selectors_and_host_ports() -> None:
     assert "host port 80/TCP" in findings.wrong[2]
 
 
-def test_a_pod_that_was_not_bound_is_wrong_only_where_it_fits() -> None:
+def test_unbound_pod_is_wrong_only_if_it_fits() -> None:
     placed = [(replica, "a") for replica in alike(4)]
     fits = judge_placement([node("a"), node("b")], [*placed, (pod("late"), None)])
     assert fits.wrong == ("measured/late was not bound, although it fits on b",)
     assert judge_placement([node("a")], [*placed, (pod("late"), "")]).wrong == ()
 
 
-def test_a_thousand_findings_are_counted_and_a_few_are_told() -> None:
+def test_all_findings_are_counted_and_a_few_are_listed() -> None:
     findings = judge_placement([node("a")], [(replica, "b") for replica in alike(1000)])
     assert (len(findings.wrong), findings.total) == (MOST_SENTENCES, 1000)
 
 
-def test_what_the_oracle_does_not_know_is_said() -> None:
+def test_unmodelled_fields_are_not_judged_and_are_named() -> None:
     claim: dict[str, Any] = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
     findings = judge_placement([node("a")], [(pod("p", **claim), "a"), (pod("q", **claim), None)])
     assert findings.wrong == ()
@@ -128,13 +128,13 @@ def test_what_the_oracle_does_not_know_is_said() -> None:
 READINGS = {"quiet": 100.0, "same": 109.0, "loud": 200.0}
 
 
-def test_a_louder_node_was_used_while_the_quieter_had_room() -> None:
+def test_louder_node_used_while_a_quieter_node_has_room_is_wrong() -> None:
     nodes = [node(name) for name in READINGS]
     findings = judge_placement(nodes, [(pod("x"), "quiet"), (pod("y"), "loud")], READINGS)
     assert findings.wrong == ("loud (200 B/s) got 1 pods, while quiet (100 B/s) had room for more",)
 
 
-def test_differences_below_the_resolution_do_not_count_and_full_nodes_neither() -> None:
+def test_differences_below_the_resolution_and_full_nodes_do_not_count() -> None:
     nodes = [node(name) for name in READINGS]
     used = ["same"] * 4 + ["quiet"] * 4 + ["loud"]
     assert judge_placement(nodes, list(zip(alike(9), used, strict=True)), READINGS).wrong == ()
@@ -142,13 +142,13 @@ def test_differences_below_the_resolution_do_not_count_and_full_nodes_neither() 
     assert judge_placement(nodes, [(pod("x"), "same")], READINGS, resolution=0.05).total == 1
 
 
-def test_room_for_a_small_pod_says_nothing_about_a_large_one() -> None:
+def test_room_for_a_small_pod_does_not_count_for_a_large_pod() -> None:
     nodes = [node(name) for name in READINGS]
     pods = [(pod("half", cpu="3"), "quiet"), (pod("large", cpu="2"), "same"), (pod("larger", cpu="4"), "loud")]
     assert judge_placement(nodes, pods, READINGS).wrong == ()
 
 
-def test_pods_placed_before_have_no_preference() -> None:
+def test_initial_pods_have_no_network_preference() -> None:
     nodes = [node(name) for name in READINGS]
     assert judge_placement(nodes, [(pod("x"), "quiet")], READINGS, initial=[(pod("old"), "loud")]).wrong == ()
 
@@ -156,7 +156,7 @@ def test_pods_placed_before_have_no_preference() -> None:
 ZONES = [zoned("a1", "a"), zoned("a2", "a"), zoned("b1", "b"), node("nowhere")]
 
 
-def test_anti_affinity_forbids_two_in_a_zone_whoever_came_first() -> None:
+def test_anti_affinity_forbids_two_pods_in_a_zone_in_any_order() -> None:
     first, other = (pod(name, labels={"app": "a"}, affinity=APART) for name in ("one", "other"))
     assert judge_placement(ZONES, [(first, "a1"), (other, "b1")]).wrong == ()
     assert judge_placement(ZONES, [(first, "nowhere"), (other, "nowhere")]).wrong == ()
@@ -168,7 +168,7 @@ def test_anti_affinity_forbids_two_in_a_zone_whoever_came_first() -> None:
     assert judge_placement(ZONES, [], initial=[(first, "a1"), (other, "a2")]).total == 0
 
 
-def test_anti_affinity_is_about_the_namespaces_that_it_names() -> None:
+def test_anti_affinity_applies_to_its_own_or_the_named_namespaces() -> None:
     first = pod("one", affinity=APART, labels={"app": "a"})
     other = pod("other", labels={"app": "a"})
     other["metadata"]["namespace"] = "elsewhere"
@@ -181,7 +181,7 @@ def test_anti_affinity_is_about_the_namespaces_that_it_names() -> None:
         assert findings.total == 1
 
 
-def test_affinity_allows_one_founder_and_then_wants_company() -> None:
+def test_affinity_allows_a_first_pod_and_later_pods_must_follow() -> None:
     group = [pod(f"g{n}", labels={"app": "a"}, affinity=TOGETHER) for n in range(3)]
     assert judge_placement(ZONES, [(group[0], "a1"), (group[1], "a2"), (group[2], "a1")]).wrong == ()
     assert judge_placement(ZONES, [(group[0], "a1")]).wrong == ()
@@ -190,26 +190,26 @@ def test_affinity_allows_one_founder_and_then_wants_company() -> None:
     assert judge_placement(ZONES, [(group[0], "nowhere")], initial=[(group[1], "a1")]).total == 1
 
 
-def test_each_place_without_the_company_that_is_asked_for_is_found() -> None:
-    """They do not mean themselves, so that none may be the first of a group."""
+def test_each_domain_without_a_matching_pod_is_found() -> None:
+    """The pods do not match their own term, so none may be the first of a group."""
     lonely = [pod(f"p{n}", affinity=TOGETHER) for n in range(2)]
     assert judge_placement(ZONES, [(lonely[0], "a1"), (lonely[1], "b1")]).total == 2
 
 
 @pytest.mark.parametrize(("used", "wrong"), [("abab", 0), ("aab", 0), ("aaab", 1), ("aa", 1)])
-def test_the_skew_between_zones_is_within_its_maximum(used: str, wrong: int) -> None:
+def test_skew_between_zones_must_not_exceed_max_skew(used: str, wrong: int) -> None:
     pods = [pod(f"p{n}", labels={"app": "a"}, topologySpreadConstraints=[SPREAD]) for n in range(len(used))]
     findings = judge_placement(ZONES, [(replica, f"{zone}1") for replica, zone in zip(pods, used, strict=True)])
     assert (findings.total, findings.not_judged) == (wrong, ())
 
 
-def test_where_there_is_nothing_to_spread_over_no_pod_that_spreads_may_be() -> None:
+def test_node_without_the_topology_label_must_not_get_a_spread_pod() -> None:
     spread = pod("p", labels={"app": "a"}, topologySpreadConstraints=[SPREAD])
     findings = judge_placement([zoned("a", "x"), node("b")], [(spread, "b")])
     assert findings.wrong == ("measured/p is on b, which lacks the topology label zone",)
 
 
-def test_a_spread_over_pods_of_other_kinds_is_not_judged() -> None:
+def test_spread_that_counts_other_kinds_of_pods_is_not_judged() -> None:
     bound = pod("bound", labels={"app": "a"}, topologySpreadConstraints=[SPREAD])
     findings = judge_placement(ZONES, [(bound, "a1"), (pod("free", labels={"app": "a"}), "a1")])
     assert findings.not_judged == (
@@ -217,8 +217,8 @@ def test_a_spread_over_pods_of_other_kinds_is_not_judged() -> None:
     )
 
 
-def test_thousands_of_pods_of_a_shipped_workload_are_judged_by_kind() -> None:
-    """That this ends within a test's patience is the point: 30,000 pods on 5,000 nodes."""
+def test_thousands_of_equal_pods_are_judged_together() -> None:
+    """It must be fast for 30,000 pods on 5,000 nodes."""
     workload = load_workload("basic", parameters={"nodes": 5000, "pods": 30_000})
     (group,) = workload.node_groups()
     template = workload.measured.templates[0]

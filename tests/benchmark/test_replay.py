@@ -10,7 +10,7 @@ from .rounds import drain, singles
 
 
 class Pedantic:
-    """Times as pytest-benchmark's fixture does, with the timer that the suite names."""
+    """A stand-in for pytest-benchmark's fixture that uses the timer of the suite."""
 
     def __init__(self) -> None:
         self.group = ""
@@ -25,7 +25,7 @@ class Pedantic:
             self.durations.append(CLOCK.read() - begin)
 
 
-def test_a_round_is_a_drain() -> None:
+def test_each_drain_is_one_benchmark_round() -> None:
     benchmark = Pedantic()
     Replay([drain("x", n, seconds=1.0 + n) for n in range(3)]).into(benchmark)
     assert benchmark.durations == pytest.approx([0.9, 1.8, 2.7])
@@ -33,24 +33,24 @@ def test_a_round_is_a_drain() -> None:
     assert (benchmark.extra_info["pods"], benchmark.extra_info["bound"]) == (300, 300)
 
 
-def test_a_round_is_a_pod_where_they_come_one_at_a_time() -> None:
+def test_each_pod_of_one_at_a_time_is_one_benchmark_round() -> None:
     benchmark = Pedantic()
     Replay([singles("x", n, [0.1] * 10) for n in range(2)]).into(benchmark)
     assert benchmark.durations == pytest.approx([0.1] * 18)
     assert benchmark.extra_info["latency"]["p99"] == pytest.approx(0.1)
 
 
-def test_invalid_rounds_do_not_count_and_are_said() -> None:
+def test_invalid_rounds_do_not_count_but_their_wrong_placements_are_reported() -> None:
     replay = Replay([drain("x", 0, seconds=1.0), drain("x", 1, seconds=9.0, invalid=("noise",), wrong=("pod-1",))])
     assert replay.durations == pytest.approx([0.9])
     assert replay.doubt == "pods were bound to nodes where they must not run: pod-1"
 
 
-def test_rounds_of_which_none_is_valid_are_shown_and_doubted() -> None:
+def test_rounds_without_a_valid_one_are_shown_with_a_doubt() -> None:
     replay = Replay([drain("x", n, seconds=1.0, invalid=("noise",)) for n in range(2)])
     assert len(replay.durations) == 2
     assert replay.doubt == "no round is valid: noise"
 
 
-def test_one_valid_round_is_no_doubt() -> None:
+def test_one_valid_round_raises_no_doubt() -> None:
     assert Replay([drain("x", 0, seconds=1.0), drain("x", 1, seconds=9.0, invalid=("noise",))]).doubt == ""

@@ -22,7 +22,7 @@ def _prepare(tmp_path: Path, **fields):
     return prepare(dataclasses.replace(request, **fields), {}, SilentProgress())
 
 
-def test_what_is_not_said_is_the_basic_workload_in_all_modes_against_stock(tmp_path) -> None:
+def test_default_is_the_basic_workload_in_all_modes_against_stock(tmp_path) -> None:
     plan = _prepare(tmp_path, candidates=["least-traffic-extender"])
     assert plan.baseline == "stock"
     assert list(plan.contestants) == ["stock", "least-traffic-extender"]
@@ -30,7 +30,7 @@ def test_what_is_not_said_is_the_basic_workload_in_all_modes_against_stock(tmp_p
     assert list(plan.modes) == ["drain", "open-loop", "one-at-a-time"]
 
 
-def test_a_candidate_that_is_the_baseline_competes_with_itself() -> None:
+def test_baseline_as_candidate_is_compared_with_itself() -> None:
     stock = find_candidate("stock")
     assert list(contestants(stock, [stock])) == ["stock", "stock-again"]
 
@@ -40,7 +40,7 @@ def test_the_same_candidate_twice_is_refused(tmp_path) -> None:
         _prepare(tmp_path, candidates=["stock", "stock"])
 
 
-def test_several_numbers_of_nodes_are_several_workloads_of_one_family(tmp_path) -> None:
+def test_several_node_counts_are_workloads_of_one_family(tmp_path) -> None:
     plan = _prepare(tmp_path, nodes=[20, 100], pods=20)
     assert [(workload.name, workload.nodes, workload.pods) for workload in plan.workloads] == [
         ("basic-20", 20, 20),
@@ -49,7 +49,7 @@ def test_several_numbers_of_nodes_are_several_workloads_of_one_family(tmp_path) 
     assert plan.families == {"basic-20": "basic", "basic-100": "basic"}
 
 
-def test_one_number_of_nodes_keeps_the_name(tmp_path) -> None:
+def test_single_node_count_keeps_the_name_of_the_workload(tmp_path) -> None:
     (workload,) = _prepare(tmp_path, nodes=[70]).workloads
     assert (workload.name, workload.nodes) == ("basic", 70)
 
@@ -67,7 +67,7 @@ def test_one_number_of_nodes_keeps_the_name(tmp_path) -> None:
         ({"scheduler_perf": Path("x.yaml"), "nodes": [5]}, "--nodes and --pods are not supported with"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_and_nothing_is_written(tmp_path, fields, message) -> None:
+def test_invalid_request_is_refused_and_nothing_is_written(tmp_path, fields, message) -> None:
     with pytest.raises(UsageError, match=message):
         _prepare(tmp_path, **fields)
     assert not list(tmp_path.iterdir())
@@ -80,12 +80,12 @@ def test_results_are_never_overwritten(tmp_path) -> None:
         _prepare(tmp_path)
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path) -> None:
+def test_folder_that_cannot_be_created_is_an_error(tmp_path) -> None:
     (tmp_path / "report").write_text("a file")
     with pytest.raises(HostError, match="cannot write results"):
         _prepare(tmp_path)
 
 
-def test_what_pods_need_besides_the_workload_is_refused(tmp_path: Path) -> None:
+def test_candidate_that_needs_its_own_world_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"spec\.world"):
         _prepare(tmp_path, candidates=["unusual/opens-queues"])

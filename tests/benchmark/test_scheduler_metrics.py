@@ -1,4 +1,4 @@
-"""kube-scheduler's own metrics: read from text as it really serves it, and held against what was measured."""
+"""kube-scheduler's own metrics: parsed from real text and compared with measured values."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sli(mean: float, count: int = 100) -> OwnMetrics:
     return OwnMetrics(sli=Total(mean * count, count))
 
 
-def test_the_text_is_read_over_all_labels_but_the_result():
+def test_series_are_summed_over_all_labels_but_the_result():
     metrics = parse(SERVED)
     assert metrics.attempts == {"scheduled": 100, "unschedulable": 1}
     assert metrics.attempt == {"scheduled": Total(3.30704241, 100), "unschedulable": Total(0.001, 1)}
@@ -70,7 +70,7 @@ def test_the_text_is_read_over_all_labels_but_the_result():
     assert metrics.rate_limiter == Total(pytest.approx(2.638066375), 206)
 
 
-def test_series_that_are_not_there_yet_are_zero():
+def test_missing_series_are_zero():
     assert parse("# TYPE scheduler_pending_pods gauge\nscheduler_pending_pods 0\n") == NONE
     assert Total().mean is None
 
@@ -87,7 +87,7 @@ def test_a_round_is_the_difference_of_two_readings():
     assert after.since(before).sli.mean == pytest.approx(1 / 20)
 
 
-def test_as_bench_json_has_it():
+def test_checked_metrics_have_the_fields_of_bench_json():
     metrics = parse(SERVED)
     assert metrics.checked(cross_check(metrics, 0.0345)).model_dump() == {
         "attempts": 101, "attempt_mean": pytest.approx(0.0330704241), "algorithm_mean": pytest.approx(0.0007),
@@ -103,7 +103,7 @@ def test_means_within_5_percent_agree(measured):
     assert (check.agrees, check.explanation) == (True, "")
 
 
-def test_what_the_apiserver_takes_is_explained():
+def test_difference_due_to_the_create_call_is_explained():
     """Measured on a busy machine, one pod at a time: the create call took 16.8 of 23.2 ms."""
     check = cross_check(sli(0.0108), 0.0232, pods=100, leeway=0.0168, within="the create call")
     assert check.agrees
@@ -127,7 +127,7 @@ _STARTS_LATER = (
         (NONE, 0.1, "the scheduler reports that it bound no pod"),
     ],
 )
-def test_means_that_disagree_say_how(own, measured, expected):
+def test_means_that_disagree_are_explained(own, measured, expected):
     check = cross_check(own, measured, pods=100, leeway=0.05)
     assert (check.agrees, check.explanation) == (False, expected)
 
@@ -159,13 +159,13 @@ def test_waits_above_5_percent_of_a_round_are_throttling():
         pytest.param(65, 4.0, 1.0, STOCK, True, id="a plugin's own client waits long"),
     ],
 )
-def test_who_asks_for_less_than_its_limit_is_not_throttled_by_it(count, waited, seconds, limits, expected):
+def test_client_below_its_qps_limit_is_not_throttled(count, waited, seconds, limits, expected):
     assert bool(throttled(limited(count, waited), seconds, limits)) is expected
 
 
 @contextlib.contextmanager
 def serving(status: int, text: str) -> Iterator[tuple[int, list[str]]]:
-    """A server of /metrics, without TLS; and who asked it."""
+    """A server of /metrics without TLS, with its requests."""
     requests: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -202,7 +202,7 @@ def test_metrics_are_fetched_with_the_token():
 
 
 @pytest.mark.usefixtures("without_tls")
-def test_a_refusal_says_what_to_grant():
+def test_refused_metrics_name_the_role_to_grant():
     with serving(403, "forbidden") as (port, _), pytest.raises(HostError) as caught:
         fetch(port, "secret")
     assert caught.value.message == "kube-scheduler's /metrics: 403 forbidden"
@@ -210,7 +210,7 @@ def test_a_refusal_says_what_to_grant():
 
 
 @pytest.mark.usefixtures("without_tls")
-def test_no_answer_is_an_error_of_the_host():
+def test_unreachable_metrics_are_an_error_of_the_host():
     with serving(200, "") as (port, _):
         pass
     with pytest.raises(HostError, match="no response from kube-scheduler's /metrics: ConnectionRefusedError"):

@@ -1,4 +1,4 @@
-"""CPU and memory of real processes, which do something and wait to be told to end; nothing is timed."""
+"""CPU and memory of real processes that are controlled by pipes; nothing is timed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..foundation.running import AWAIT, SAY, running
 MEGABYTE = 1 << 20
 
 BURN = "import time\nwhile time.process_time() < {seconds}: pass\n"
-"""At least so many CPU seconds of the process that runs it, its start included."""
+"""Use at least this many CPU seconds, including the start of the process."""
 
 
-def command_worker(process: subprocess.Popen[str]) -> None:
-    """Let it go on, and await its next word."""
+def continue_worker(process: subprocess.Popen[str]) -> None:
+    """Let the process continue, and wait for its next line."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write("on\n")
@@ -34,16 +34,16 @@ def command_worker(process: subprocess.Popen[str]) -> None:
 GOES_ON = "import sys; sys.stdin.readline()\n"
 
 
-def test_what_a_process_burns_from_now_on_is_counted():
+def test_cpu_time_is_counted_from_the_start_of_the_meter():
     code = BURN.format(seconds=0.3) + SAY + GOES_ON + BURN.format(seconds=0.5) + SAY + AWAIT
     with running(code) as process:
         meter = Meter({"it": process.pid})
-        command_worker(process)
-        # What it burned before is not in it; a tick is lost at either end.
+        continue_worker(process)
+        # CPU time before the meter is not counted; a tick may be lost at either end.
         assert 0.17 <= meter.read()["it"].cpu <= 0.35
 
 
-def test_a_childs_time_is_its_parents_while_it_runs_and_once_it_ended():
+def test_cpu_time_of_a_child_counts_while_it_runs_and_after_it_ended():
     child = BURN.format(seconds=0.2) + SAY + AWAIT
     code = f"""
 import subprocess, sys
@@ -59,28 +59,28 @@ sys.stdin.read()
 """
     with running(code) as process:
         meter = Meter({"it": process.pid})
-        command_worker(process)
+        continue_worker(process)
         assert len(family(process.pid)) == 2
         alive = meter.read()["it"]
         assert alive.cpu >= 0.17
-        command_worker(process)
+        continue_worker(process)
         assert len(family(process.pid)) == 1
         ended = meter.read()["it"]
         assert ended.cpu >= alive.cpu - 0.02
         assert ended.peak < alive.peak
 
 
-def test_the_peak_is_what_was_resident_since_the_meter_began():
+def test_peak_is_the_largest_resident_size_since_the_meter_started():
     grow = f"print('filled', bytearray(b'x') * {64 * MEGABYTE} == b'', flush=True)\n"
     with running(SAY + GOES_ON + grow + GOES_ON + SAY + AWAIT) as process:
         meter = Meter({"it": process.pid})
-        command_worker(process)
+        continue_worker(process)
         assert meter.read()["it"].peak > 64 * MEGABYTE
-        # Freed: a later meter starts from what is resident now.
+        # Freed: a later meter starts from the current resident size.
         assert Meter({"it": process.pid}).read()["it"].peak < 64 * MEGABYTE
 
 
-def test_a_process_that_is_gone_is_left_out():
+def test_ended_process_is_left_out():
     with running(SAY + AWAIT) as process:
         meter = Meter({"it": process.pid, "we": os.getpid()})
     assert family(process.pid) == set()
@@ -94,7 +94,7 @@ def sandbox() -> Iterator[Sandbox]:
         yield opened
 
 
-def test_what_a_process_of_the_sandbox_used_is_ours_still_when_it_has_ended(sandbox: Sandbox, tmp_path):
+def test_cpu_time_of_an_ended_sandbox_process_counts_as_own_load(sandbox: Sandbox, tmp_path):
     before = MachineSample.take()
     burn = Command("burn", (sys.executable, "-S", "-c", BURN.format(seconds=0.3)), tmp_path / "log", tmp_path)
     assert sandbox.spawn(burn).wait(60)
@@ -121,9 +121,9 @@ def test_what_a_process_of_the_sandbox_used_is_ours_still_when_it_has_ended(sand
         (Load(0, 2, busy=0, stolen=0, ours=0), "no time passed between the samples of the machine's load"),
     ],
 )
-def test_noise_names_who_took_the_machine(load, reason):
+def test_noise_names_the_cause_of_lost_cpu_time(load, reason):
     assert noise(load) == reason
 
 
-def test_usage_is_plain_data():
+def test_usage_has_cpu_and_peak():
     assert Usage(1.5, MEGABYTE) == Usage(cpu=1.5, peak=MEGABYTE)

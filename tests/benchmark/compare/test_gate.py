@@ -1,4 +1,4 @@
-"""Gates: how they are written, what is refused and why, and what they say of comparisons."""
+"""Gates: syntax, refusals with remedies, and outcomes for comparisons."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ INVALID = comparison(None, None, verdict="invalid", reason="only 3 of 10 blocks 
         ("mean ratio > 1.5 vs stock on basic in drain", ("mean", ">", 1.5, "stock", "basic", "drain")),
     ],
 )
-def test_a_gate_is_read(text, gate):
+def test_gate_is_parsed(text, gate):
     assert Gate.parse(text) == Gate(text.strip(), *gate)
 
 
@@ -52,7 +52,7 @@ def test_a_gate_is_read(text, gate):
         ("throughput < 100 pods/s on basic", "vary between machines", '"throughput ratio < 0.8 vs stock"'),
     ],
 )
-def test_what_is_no_gate_is_refused_with_a_way_out(text, message, remedy):
+def test_invalid_gate_is_refused_with_a_remedy(text, message, remedy):
     with pytest.raises(UsageError) as caught:
         Gate.parse(text)
     assert message in caught.value.message
@@ -71,11 +71,11 @@ def test_what_is_no_gate_is_refused_with_a_way_out(text, message, remedy):
         ("p99 ratio <= 0.8 vs stock", 0.5, 0.8, "failed"),
     ],
 )
-def test_a_gate_fails_where_the_whole_interval_lies_beyond(text, low, high, outcome):
+def test_gate_fails_if_the_whole_interval_is_beyond_the_limit(text, low, high, outcome):
     assert evaluate(Gate.parse(text), [comparison(low, high)]).outcome == outcome
 
 
-def test_a_failure_quotes_who_and_where():
+def test_failure_names_the_candidate_workload_and_mode():
     gate = Gate.parse("p99 ratio > 1.2 vs stock")
     result = evaluate(gate, [comparison(1.0, 1.1), comparison(1.3, 1.6, candidate="x", mode="open-loop", rate=100.0)])
     assert result.model_dump() == {
@@ -84,7 +84,7 @@ def test_a_failure_quotes_who_and_where():
     }  # fmt: skip
 
 
-def test_a_ratio_beyond_the_limit_that_noise_may_explain_passes_and_is_said():
+def test_ratio_beyond_the_limit_within_noise_passes_and_is_reported():
     result = evaluate(Gate.parse("p99 ratio > 1.2 vs stock"), [comparison(1.1, 1.5), comparison(0.9, 1.1)])
     assert result.outcome == "passed"
     assert (
@@ -94,7 +94,7 @@ def test_a_ratio_beyond_the_limit_that_noise_may_explain_passes_and_is_said():
     )
 
 
-def test_an_invalid_comparison_leaves_a_gate_unproved_unless_another_fails():
+def test_invalid_comparison_makes_a_gate_unproved_unless_another_fails():
     gate = Gate.parse("p99 ratio > 1.2 vs stock")
     result = evaluate(gate, [comparison(0.9, 1.1), INVALID])
     assert result.outcome == "unproved"
@@ -103,7 +103,7 @@ def test_an_invalid_comparison_leaves_a_gate_unproved_unless_another_fails():
     assert evaluate(gate, [comparison(1.3, 1.5, verdict="invalid", reason="noise")]).outcome == "unproved"
 
 
-def test_only_what_a_gate_is_about_counts():
+def test_only_matching_comparisons_count_for_a_gate():
     gate = Gate.parse("p99 ratio > 1.2 vs stock on basic in drain")
     beyond = (1.3, 1.5)
     others = [
@@ -123,7 +123,7 @@ def test_only_what_a_gate_is_about_counts():
         ("p50 ratio > 1 vs stock", "nothing was compared with metric p50; one of: p99"),
     ],
 )
-def test_a_gate_that_nothing_matches_is_unproved_and_says_why(text, detail):
+def test_gate_without_a_matching_comparison_is_unproved_and_states_why(text, detail):
     result = evaluate(Gate.parse(text), [comparison(0.9, 1.1)])
     assert (result.outcome, result.detail) == ("unproved", detail)
     assert evaluate(Gate.parse(text), []).detail == "nothing was compared"
@@ -132,23 +132,23 @@ def test_a_gate_that_nothing_matches_is_unproved_and_says_why(text, detail):
 RATIOS = [1.20, 1.36, 1.21, 1.34, 1.22, 1.33, 1.23, 1.31, 1.26, 1.25]
 
 
-def one_of(count, ratios):
-    """A gate's outcome where `count` comparisons are of these ratios, and as many others far from the limit."""
+def outcome_of(count, ratios):
+    """Return a gate's outcome for one comparison with these ratios and `count - 1` far from the limit."""
     low, high = interval(ratios, 0.01)
     alike = [comparison(low, high, candidate=f"c{n}", ratios=ratios) for n in range(1)]
     rest = [comparison(0.9, 1.1, candidate=f"other{n}", ratios=[0.9, 1.1] * 5) for n in range(count - 1)]
     return evaluate(Gate.parse("p99 ratio > 1.2 vs stock"), [*alike, *rest]).outcome
 
 
-def test_the_more_comparisons_a_gate_has_the_surer_each_must_be():
-    """At 99 % the interval begins above the limit; at 99.9 %, for the first of ten, it does not."""
+def test_more_comparisons_of_a_gate_need_a_higher_confidence_each():
+    """The interval is above the limit at 99 %, but not at 99.9 %, which applies to the first of ten."""
     (low, _), (lower, _) = interval(RATIOS, 0.01), interval(RATIOS, 0.001)
     assert lower < 1.2 < low
-    assert one_of(1, RATIOS) == "failed"
-    assert one_of(10, RATIOS) == "passed"
+    assert outcome_of(1, RATIOS) == "failed"
+    assert outcome_of(10, RATIOS) == "passed"
 
 
-def test_where_all_are_beyond_the_limit_all_are_named():
+def test_all_comparisons_beyond_the_limit_are_named():
     (low, high) = interval([2.0, 2.1] * 5, 0.01)
     far = [comparison(low, high, candidate=f"c{n}", ratios=[2.0, 2.1] * 5) for n in range(3)]
     result = evaluate(Gate.parse("p99 ratio > 1.2 vs stock"), far)
@@ -167,7 +167,7 @@ def test_where_all_are_beyond_the_limit_all_are_named():
         ("p99 ratio > 1.2 vs stock", None, 1.3, "unproved"),
     ],
 )
-def test_an_interval_with_one_end_decides_what_that_end_decides(text, low, high, outcome):
+def test_one_sided_interval_decides_by_its_bound(text, low, high, outcome):
     bound = "at most" if low is None else "at least"
     bounded = comparison(
         low, high, ratio=low or high, bound=bound, verdict="invalid", reason="the apiserver was the limit"
@@ -183,7 +183,7 @@ def test_an_interval_with_one_end_decides_what_that_end_decides(text, low, high,
         ("p99 ratio > 1.2 vs stock in open-loop", "with mode open-loop"),
     ],
 )
-def test_a_gate_about_what_is_not_measured_is_refused_before_anything_is(gate, message):
+def test_gate_about_unmeasured_values_is_refused_in_advance(gate, message):
     measured = {"baseline": ["stock"], "workload": ["basic"], "mode": ["drain"]}
     check_gate(Gate.parse("p99 ratio > 1.2 vs stock on basic in drain"), **measured)
     with pytest.raises(UsageError, match=message) as caught:

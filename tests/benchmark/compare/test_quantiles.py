@@ -14,37 +14,37 @@ durations = st.lists(st.floats(1e-7, 1e4), min_size=1, max_size=500)
 @pytest.mark.parametrize(
     ("q", "expected"), [(0, 1), (0.01, 1), (0.5, 50), (0.501, 51), (0.9, 90), (0.99, 99), (1, 100)]
 )
-def test_a_quantile_is_the_value_that_so_many_do_not_exceed(q, expected):
+def test_quantile_is_the_value_that_a_share_does_not_exceed(q, expected):
     assert quantile(range(100, 0, -1), q) == expected
 
 
-def test_rounding_does_not_reach_the_next_value():
+def test_rounding_does_not_select_the_next_value():
     assert 0.07 * 100 > 7
     assert quantile(range(1, 101), 0.07) == 7
 
 
 @given(durations, st.floats(0, 1))
-def test_a_quantile_was_measured_and_so_many_do_not_exceed_it(values, q):
+def test_quantile_is_a_measured_value_that_a_share_does_not_exceed(values, q):
     value = quantile(values, q)
     assert value in values
     assert sum(other <= value for other in values) >= q * len(values) - 1e-6
 
 
-def test_the_p99_of_few_is_their_maximum():
+def test_p99_of_few_values_is_their_maximum():
     assert quantile([3.0, 1.0, 2.0], 0.99) == 3.0
 
 
-def test_nothing_has_no_quantile():
+def test_no_values_have_no_quantile():
     with pytest.raises(ValueError, match="at least one value"):
         quantile([], 0.5)
 
 
-def test_a_summary():
+def test_summary_has_the_mean_and_percentiles():
     assert summary(range(1, 201)) == {"mean": 100.5, "p50": 100, "p90": 180, "p95": 190, "p99": 198, "max": 200}
     assert summary([]) == {}
 
 
-def test_a_curve_of_few_values_has_all_of_them():
+def test_curve_of_few_values_has_all_of_them():
     assert cdf([3.0, 1.0, 2.0, 2.0]) == [(1.0, 0.25), (2.0, 0.75), (3.0, 1.0)]
     assert cdf([]) == []
     assert cdf([7.0]) == [(7.0, 1.0)]
@@ -75,7 +75,7 @@ def test_bins_are_of_equal_width_on_a_logarithmic_axis():
     assert counts == [2, 2, 1]
 
 
-def test_histograms_of_no_and_of_equal_values():
+def test_histograms_of_no_values_and_of_equal_values():
     assert log_histogram([]) == ([], [])
     assert log_histogram([0.5, 0.5], 2)[1] == [2, 0]
     assert log_histogram([0.0, 0.0], 2)[0] == pytest.approx([1e-6, 2**0.5 * 1e-6, 2e-6])

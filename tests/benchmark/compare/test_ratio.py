@@ -1,4 +1,4 @@
-"""Comparisons on values by hand: what is said, in which words, and when nothing is."""
+"""Comparisons of handwritten values: verdicts, reasons, and when no difference is shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEADY = [300.0, 310.0, 295.0, 305.0, 290.0, 300.0, 312.0, 303.0]
 
 
 def times(factor: float) -> list[float]:
-    """The candidate's side of blocks in which it is `factor` times the baseline, give or take 2 %."""
+    """Values of a candidate that are `factor` times the baseline, with 2 % of noise."""
     chance = random.Random(1)
     return [value * factor * math.exp(chance.gauss(0, 0.02)) for value in STEADY]
 
@@ -32,7 +32,7 @@ def times(factor: float) -> list[float]:
         ("cpu per pod", "less", "more"),
     ],
 )
-def test_the_direction_of_a_metric_decides_the_word(metric, lower, higher):
+def test_direction_of_a_metric_decides_the_verdict(metric, lower, higher):
     assert METRICS[metric] == (lower, higher)
     assert compare(times(0.6), STEADY, metric=metric).verdict == lower
     assert compare(times(1.6), STEADY, metric=metric).verdict == higher
@@ -45,7 +45,7 @@ def test_the_ratio_is_the_geometric_mean_over_blocks():
     assert difference.blocks == 5
 
 
-def test_the_interval_is_never_narrower_than_students():
+def test_interval_is_never_narrower_than_students_t():
     values = times(0.9)
     logs = [math.log(ours / theirs) for ours, theirs in zip(values, STEADY, strict=True)]
     mean = sum(logs) / 8
@@ -55,8 +55,8 @@ def test_the_interval_is_never_narrower_than_students():
     assert difference.high >= math.exp(mean + critical(0.99, 7) * error) * (1 - 1e-9)
 
 
-def test_a_resample_is_measured_by_its_own_standard_error(monkeypatch):
-    """As Student's t is: with n - 1 in the variance."""
+def test_resample_is_divided_by_its_own_standard_error(monkeypatch):
+    """As in Student's t, the variance has n - 1."""
     monkeypatch.setattr(ratio, "_draws", lambda _count, _seed: [([0, 0, 1], [0.0, 0.5, 0.0])])
     rest, error = [0.1, -0.3, 0.2], 0.05
     drawn = [0.1, 0.1 + 0.5 * error, -0.3]
@@ -64,7 +64,7 @@ def test_a_resample_is_measured_by_its_own_standard_error(monkeypatch):
     assert ratio._studentized(rest, error, seed=1) == [pytest.approx(expected)]
 
 
-def test_what_drifts_on_both_sides_cancels():
+def test_drift_of_both_sides_cancels():
     slowing = [0.5**block for block in range(8)]
     values = [ours * drift for ours, drift in zip(times(0.7), slowing, strict=True)]
     assert compare(values, [v * d for v, d in zip(STEADY, slowing, strict=True)], metric="throughput").ratio == (
@@ -72,7 +72,7 @@ def test_what_drifts_on_both_sides_cancels():
     )
 
 
-def test_the_same_seed_gives_the_same_interval_and_another_nearly():
+def test_same_seed_gives_the_same_interval_and_another_a_similar_one():
     first, again = (compare(times(0.7), STEADY, metric="mean", seed=7) for _ in range(2))
     assert first == again
     other = compare(times(0.7), STEADY, metric="mean", seed=8)
@@ -85,20 +85,20 @@ def test_a_stricter_alpha_has_a_wider_interval():
     assert strict.low < loose.low < loose.high < strict.high
 
 
-def test_below_the_minimum_effect_nothing_is_shown():
+def test_difference_below_the_minimum_effect_is_not_shown():
     difference = compare(times(0.9), STEADY, metric="mean", minimum_effect=0.2)
     assert difference.high < 1
     assert difference.verdict == "no difference shown"
     assert difference.reason == "the difference is below the minimum effect of 20%"
 
 
-def test_where_the_interval_includes_1_nothing_is_shown_however_large_the_effect():
+def test_difference_is_not_shown_if_the_interval_includes_1():
     difference = compare([100, 900, 200, 500, 300], [300] * 5, metric="throughput")
     assert (difference.verdict, difference.reason) == ("no difference shown", "the interval includes 1")
 
 
 @pytest.mark.parametrize("bad", [None, 0.0, -1.0, math.nan, math.inf])
-def test_invalid_blocks_are_left_out_and_below_five_nothing_is_compared(bad):
+def test_invalid_blocks_are_left_out_and_fewer_than_five_are_invalid(bad):
     values = [*STEADY[:5], bad, bad, bad]
     assert compare(values, STEADY, metric="mean").blocks == 5
     difference = compare(values, [None, *STEADY[1:]], metric="mean")
@@ -107,26 +107,26 @@ def test_invalid_blocks_are_left_out_and_below_five_nothing_is_compared(bad):
     assert difference.reason == "only 4 of 8 blocks are valid on both sides; 5 are needed"
 
 
-def test_sides_of_different_length_are_no_blocks():
+def test_sides_of_different_length_are_an_error():
     with pytest.raises(ValueError, match="zip"):
         compare(STEADY, STEADY[1:], metric="mean")
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "no difference shown"), (2.0, "slower"), (0.5, "faster")])
-def test_blocks_without_any_spread_need_no_interval(factor, verdict):
-    """The CPU time of a small round is a whole number of ticks."""
+def test_blocks_without_spread_have_an_interval_of_one_value(factor, verdict):
+    """For example, the CPU time of a small round is a whole number of ticks."""
     difference = compare([value * factor for value in STEADY], STEADY, metric="p99")
     assert difference.verdict == verdict
     assert (difference.low, difference.high) == (pytest.approx(factor), pytest.approx(factor))
 
 
-def test_all_blocks_but_one_alike_have_an_interval_too():
+def test_all_blocks_equal_but_one_have_a_finite_interval():
     difference = compare([1, 1, 1, 1, 2], [1] * 5, metric="p99")
     assert difference.verdict == "no difference shown"
     assert 0 < difference.low < 1 < difference.high < 100
 
 
-def test_values_out_of_all_proportion_still_have_finite_ends():
+def test_extreme_values_have_a_finite_interval():
     difference = compare([1e300, 1e-300, 1e300, 1e-300, 1.0], [1.0] * 5, metric="p99")
     assert difference.low == pytest.approx(difference.ratio / 1000)
     assert difference.high == pytest.approx(difference.ratio * 1000)
@@ -139,5 +139,5 @@ def test_values_out_of_all_proportion_still_have_finite_ends():
         (19, 0.95, 2.093), (100, 0.99, 2.626),
     ],
 )  # fmt: skip
-def test_students_t_is_that_of_the_tables(degrees, level, expected):
+def test_students_t_matches_published_tables(degrees, level, expected):
     assert critical(level, degrees) == pytest.approx(expected, abs=6e-4)

@@ -1,6 +1,6 @@
-"""What `compare` promises, tried on simulated runs of known truth.
+"""Guarantees of `compare`, checked with simulated runs of known truth.
 
-Run as a program it prints the tables of docs/statistics.md (minutes):
+As a program it prints the tables of docs/statistics.md (takes minutes):
 `python tests/benchmark/compare/test_simulation.py 2000`.
 """
 
@@ -16,16 +16,16 @@ import pytest
 from schedproof.benchmark.compare.ratio import RECOMMENDED_BLOCKS, Difference, compare
 
 Side = tuple[float, float]
-"""By how much a block's throughput is off on the candidate's side, and on the baseline's: factors around 1."""
+"""Factors around 1 by which a block's throughput is off, for the candidate and the baseline."""
 
 
 def lognormal(scatter: float) -> Callable[[random.Random, float], Side]:
-    """Independent noise of the rounds; `scatter` is the standard deviation of a round's logarithm."""
+    """Independent noise of rounds; `scatter`: standard deviation of a round's logarithm."""
     return lambda chance, _: (math.exp(chance.gauss(0, scatter)), math.exp(chance.gauss(0, scatter)))
 
 
 def heavy(chance: random.Random, moment: float) -> Side:
-    """5 %, and in one block of ten something makes one of the two rounds, whichever, twice as slow."""
+    """5 % of noise; in one block of ten, one of the two rounds is twice as slow."""
     ours, theirs = lognormal(0.05)(chance, moment)
     if chance.random() < 0.1:
         return (ours / 2, theirs) if chance.random() < 0.5 else (ours, theirs / 2)
@@ -33,18 +33,18 @@ def heavy(chance: random.Random, moment: float) -> Side:
 
 
 def drift(chance: random.Random, moment: float) -> Side:
-    """5 %, on a machine that becomes half as fast from the first block to the last."""
+    """5 % of noise on a machine that slows down to half its speed from the first to the last block."""
     ours, theirs = lognormal(0.05)(chance, moment)
     return ours * 0.5**moment, theirs * 0.5**moment
 
 
 def skewed(chance: random.Random, moment: float) -> Side:
-    """Rounds are only ever slower than they should be, and only the candidate's: exponential, 10 % on average."""
+    """Only the candidate's rounds are slower than they should be: exponential, 10 % on average."""
     return math.exp(0.1 - chance.expovariate(10)), lognormal(0.01)(chance, moment)[1]
 
 
 def hiccups(chance: random.Random, moment: float) -> Side:
-    """5 %, and the candidate alone, in one block of ten, takes twice as long; its geometric mean is what it is."""
+    """5 % of noise; in one block of ten the candidate takes twice as long, with an unchanged geometric mean."""
     ours, theirs = lognormal(0.05)(chance, moment)
     return ours * 2**0.1 / (2 if chance.random() < 0.1 else 1), theirs
 
@@ -62,7 +62,7 @@ PROMISED = ("log-normal 3 %", "log-normal 10 %", "heavy tail", "drift")
 
 
 def simulate(noise: str, ratio: float, blocks: int, runs: int) -> Iterator[Difference]:
-    """Comparisons of throughput where the candidate's is truly `ratio` times the baseline's; the same every time."""
+    """Comparisons of throughput with a true ratio of `ratio`, reproducible."""
     chance = random.Random(f"{noise} {ratio} {blocks}")
     for run in range(runs):
         sides = [NOISE[noise](chance, block / (blocks - 1)) for block in range(blocks)]
@@ -71,14 +71,14 @@ def simulate(noise: str, ratio: float, blocks: int, runs: int) -> Iterator[Diffe
 
 
 def wrong_and_missed(noise: str, blocks: int, runs: int) -> tuple[float, float]:
-    """Without any difference: how often one is shown, and how often the interval misses the truth."""
+    """Without a difference: rates of shown differences and of intervals that miss the truth."""
     results = list(simulate(noise, 1.0, blocks, runs))
     missed = sum(not difference.low <= 1 <= difference.high for difference in results)
     return sum(difference.verdict != "no difference shown" for difference in results) / runs, missed / runs
 
 
 def power(noise: str, ratio: float, blocks: int, runs: int) -> float:
-    """How often a true difference is shown, with the right sign."""
+    """Rate at which a true difference is shown with the right sign."""
     right = "slower" if ratio < 1 else "faster"
     return sum(difference.verdict == right for difference in simulate(noise, ratio, blocks, runs)) / runs
 
@@ -86,32 +86,33 @@ def power(noise: str, ratio: float, blocks: int, runs: int) -> float:
 @pytest.mark.parametrize(
     ("noise", "blocks"), [*((noise, 8) for noise in PROMISED), ("log-normal 10 %", 5), ("heavy tail", 5)]
 )
-def test_where_there_is_no_difference_none_is_shown(noise, blocks):
-    """At most alpha, 0.01; and the interval holds the truth as often as it claims.
+def test_no_difference_is_shown_without_a_difference(noise, blocks):
+    """Both rates are at most alpha, 0.01.
 
-    Of 150 tries at a true 0.01, more than 5 miss once in 200 times; docs/statistics.md has thousands.
+    With a true rate of 0.01, more than 5 of 150 tries miss once in 200 times; docs/statistics.md has thousands of
+    tries.
     """
     wrong, missed = wrong_and_missed(noise, blocks, 150)
     assert max(wrong, missed) <= 5 / 150
 
 
 @pytest.mark.parametrize("ratio", [0.7, 1 / 0.7])
-def test_a_difference_of_30_percent_is_found(ratio):
+def test_difference_of_30_percent_is_found(ratio):
     assert power("log-normal 5 %", ratio, 8, 50) == 1
 
 
-def test_with_as_many_blocks_as_recommended_a_difference_of_20_percent_is_found():
+def test_difference_of_20_percent_is_found_with_the_recommended_blocks():
     assert power("log-normal 5 %", 0.8, RECOMMENDED_BLOCKS, 50) >= 0.98
 
 
-def test_a_difference_below_the_minimum_effect_is_not_shown_however_sure_it_is():
+def test_certain_difference_below_the_minimum_effect_is_not_shown():
     results = list(simulate("log-normal 3 %", 0.985, 40, 20))
     assert {difference.verdict for difference in results} == {"no difference shown"}
     assert any(difference.reason == "the difference is below the minimum effect of 5%" for difference in results)
 
 
 def main(runs: int) -> None:
-    """The tables of docs/statistics.md."""
+    """Print the tables of docs/statistics.md."""
     out = sys.stdout.write
     out(f"{runs} comparisons each\n\n| noise | blocks | wrong verdicts | interval misses the truth |\n")
     out("|---|---|---|---|\n")

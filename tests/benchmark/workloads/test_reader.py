@@ -1,4 +1,4 @@
-"""Workload files: what is read, and what the user is told about what cannot be."""
+"""Workload files: valid ones are read, and problems are reported with their place and a fix."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def complaints(file: Path) -> str:
     return str(caught.value)
 
 
-def test_counts_are_parameters_that_the_caller_may_change(tmp_path: Path) -> None:
+def test_counts_are_parameters_that_can_be_overridden(tmp_path: Path) -> None:
     file = written(tmp_path, NODES + MEASURED)
     assert (load_workload(file).nodes, load_workload(file).pods) == (5, 10)
     other = load_workload(file, parameters={"nodes": 7})
@@ -64,7 +64,7 @@ def test_counts_are_parameters_that_the_caller_may_change(tmp_path: Path) -> Non
     assert (other.name, other.description, other.source) == ("own", "two lines", str(file))
 
 
-def test_every_operation(tmp_path: Path) -> None:
+def test_every_operation_is_read(tmp_path: Path) -> None:
     operations = f"""\
 {NODES}    - createObjects: {{manifests: [{{apiVersion: v1, kind: Service, metadata: {{name: s, namespace: n}}}}]}}
     - createNamespaces: {{prefix: team, count: 2, labels: {{tier: x}}}}
@@ -125,7 +125,7 @@ NODE, PODS = "[0].createNodes.template", "[1].createPods.template"
         (f"{NODES}    - barrier: {{}}\n      deletePods: {{namespace: a}}\n{MEASURED}", "[1]", "wrong-number"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_its_place_and_a_fix(tmp_path: Path, operations: str, path: str, code: str) -> None:
+def test_problem_is_reported_with_its_place_and_a_fix(tmp_path: Path, operations: str, path: str, code: str) -> None:
     file = written(tmp_path, operations)
     with pytest.raises(DescriptorError) as caught:
         load_workload(file)
@@ -134,18 +134,18 @@ def test_what_is_wrong_is_told_with_its_place_and_a_fix(tmp_path: Path, operatio
     assert all(problem.place.line and problem.fix for problem in caught.value.problems)
 
 
-def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_reported_together(tmp_path: Path) -> None:
     operations = NODES.replace("kind: Node", "kind: Nod") + MEASURED.replace("{pods}", "{pod}")
     assert complaints(written(tmp_path, operations)).startswith("2 problems in ")
 
 
-def test_the_page_has_an_example_that_can_be_read(tmp_path: Path) -> None:
+def test_docs_have_a_valid_example(tmp_path: Path) -> None:
     file = tmp_path / "example.yaml"
     file.write_text(PAGE.read_text().split("```yaml\n")[1].split("```")[0])
     assert load_workload(file, parameters={"pods": 3}).summary().pods == 3
 
 
-def test_the_page_has_the_numbers_of_those_that_are_shipped() -> None:
+def test_docs_have_the_sizes_of_shipped_workloads() -> None:
     rows = re.findall(r"^\| (\S+) \| (\S+|250 \+ 250) \| (\d+) \| (\d+) \| \S", PAGE.read_text(), re.MULTILINE)
     documented = {
         name: (sum(map(int, nodes.split(" + "))), int(initial), int(pods)) for name, nodes, initial, pods in rows
@@ -154,7 +154,7 @@ def test_the_page_has_the_numbers_of_those_that_are_shipped() -> None:
     assert documented == {name: (sample.nodes, sample.initial_pods, sample.pods) for name, sample in shipped.items()}
 
 
-def test_an_unknown_parameter_is_refused_with_what_was_meant(tmp_path: Path) -> None:
+def test_unknown_parameter_is_refused_with_a_suggestion(tmp_path: Path) -> None:
     file = written(tmp_path, NODES + MEASURED)
     with pytest.raises(UsageError, match="did you mean nodes") as caught:
         load_workload(file, parameters={"node": 1})
@@ -163,6 +163,6 @@ def test_an_unknown_parameter_is_refused_with_what_was_meant(tmp_path: Path) -> 
         load_workload(file, parameters={"nodes": -1})
 
 
-def test_a_misspelled_name_is_refused_with_what_was_meant() -> None:
+def test_misspelled_workload_is_refused_with_a_suggestion() -> None:
     with pytest.raises(UsageError, match="did you mean network-aware"):
         load_workload("network-awre")

@@ -1,4 +1,4 @@
-"""Upstream's benchmarks: what is imported, and what is refused by name. The files here are ours, in upstream's form."""
+"""Import of upstream's scheduler_perf cases, and refusals by name. The files here are our own, in upstream's format."""
 
 from __future__ import annotations
 
@@ -134,13 +134,13 @@ def refusal(file: Path, name: str) -> DescriptorError:
     return caught.value
 
 
-def test_all_cases_are_listed_those_that_are_refused_too(tmp_path: Path) -> None:
+def test_all_cases_are_listed_including_refused_ones(tmp_path: Path) -> None:
     config(tmp_path)
     suffixes = ("", "_Hints", "_NoHints", "_Unused", "_Missing")
     assert cases(tmp_path) == [*(f"Plain/5Nodes{suffix}" for suffix in suffixes), "Rich/only/one"]
 
 
-def test_a_case_bears_upstreams_name_counts_threshold_and_labels(tmp_path: Path) -> None:
+def test_case_has_upstreams_name_counts_threshold_and_labels(tmp_path: Path) -> None:
     workload = import_case(config(tmp_path), "Plain/5Nodes")
     assert workload.summary().model_dump() == {
         "name": "Plain/5Nodes",
@@ -157,7 +157,7 @@ def test_a_case_bears_upstreams_name_counts_threshold_and_labels(tmp_path: Path)
     ]
 
 
-def test_templates_are_read_as_go_reads_them_and_lose_their_names(tmp_path: Path) -> None:
+def test_templates_are_read_as_in_go_and_lose_their_names(tmp_path: Path) -> None:
     (template,) = import_case(config(tmp_path), "Plain/5Nodes").measured.templates
     assert template["metadata"] == {"labels": {"Color": "blue"}}
     assert template["spec"]["topologySpreadConstraints"] == [
@@ -165,13 +165,13 @@ def test_templates_are_read_as_go_reads_them_and_lose_their_names(tmp_path: Path
     ]
 
 
-def test_gates_that_differ_from_the_defaults_are_told(tmp_path: Path) -> None:
+def test_feature_gates_that_differ_from_the_defaults_are_kept(tmp_path: Path) -> None:
     file = config(tmp_path)
     assert import_case(file, "Plain/5Nodes").feature_gates == {"OpportunisticBatching": False}
     assert import_case(file, "Plain/5Nodes_Hints").feature_gates == {"SchedulerAsyncAPICalls": True}
 
 
-def test_every_operation_that_we_have(tmp_path: Path) -> None:
+def test_every_supported_operation_is_imported(tmp_path: Path) -> None:
     workload = import_case(config(tmp_path), "Rich/only/one")
     classes, named, nodes, namespaces, objects, first, second, barrier, churn, measured = workload.operations
     assert isinstance(classes, CreateObjects)
@@ -225,39 +225,39 @@ MEASURED = "opcode: createPods, countParam: $n, collectMetrics: true"
         ([NODES], "found none"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_expressed_is_refused_by_name(tmp_path: Path, operations: Sequence[str], problem: str) -> None:
+def test_unsupported_operation_is_refused_by_name(tmp_path: Path, operations: Sequence[str], problem: str) -> None:
     file = config(tmp_path, case_of(*operations))
     text = str(refusal(file, "Own/one"))
     assert problem in text
     assert text.startswith((str(file), "2 problems in ", "3 problems in "))
 
 
-def test_all_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> None:
+def test_all_unsupported_operations_are_reported_together(tmp_path: Path) -> None:
     file = config(tmp_path, case_of(NODES, "opcode: sleep", "opcode: updateAny", MEASURED))
     assert [problem.path for problem in refusal(file, "Own/one").problems] == ["Own/one: sleep", "Own/one: updateAny"]
 
 
-def test_a_gate_that_is_locked_the_other_way_is_refused(tmp_path: Path) -> None:
+def test_feature_gate_locked_to_another_value_is_refused(tmp_path: Path) -> None:
     assert "SchedulerQueueingHints: false is not possible" in str(refusal(config(tmp_path), "Plain/5Nodes_NoHints"))
 
 
-def test_a_parameter_that_only_upstreams_go_code_uses_is_refused(tmp_path: Path) -> None:
+def test_parameter_without_an_operation_is_refused(tmp_path: Path) -> None:
     assert "params.declaredFeatures: no operation uses this parameter" in str(
         refusal(config(tmp_path), "Plain/5Nodes_Unused")
     )
 
 
-def test_a_parameter_that_is_missing(tmp_path: Path) -> None:
+def test_missing_parameter_is_refused(tmp_path: Path) -> None:
     assert "the workload has no parameter measurePods" in str(refusal(config(tmp_path), "Plain/5Nodes_Missing"))
 
 
-def test_a_misspelled_case(tmp_path: Path) -> None:
+def test_misspelled_case_is_refused_with_a_suggestion(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean Plain/5Nodes"):
         import_case(config(tmp_path), "Plain/5Node")
 
 
 def upstream() -> Path | None:
-    """Upstream's own folder, where Go has downloaded Kubernetes 1.36: no test is worth 50 MB."""
+    """Upstream's folder in Go's module cache of Kubernetes 1.36; it is not downloaded for tests (50 MB)."""
     cache = Path(os.environ.get("GOMODCACHE") or Path(os.environ.get("GOPATH") or Path.home() / "go") / "pkg" / "mod")
     found = sorted(cache.glob("k8s.io/kubernetes@v1.36.*/test/integration/scheduler_perf"))
     return found[-1] if found else None
@@ -271,10 +271,10 @@ IMPORTED = {
     "dra/prioritizedlist": (0, 2), "event_handling": (0, 10), "misc": (32, 61), "nodedeclaredfeatures": (0, 4),
     "topology_spreading": (15, 23), "volumes": (4, 28),
 }  # fmt: skip
-"""Of Kubernetes 1.36.3, by folder: how many cases are imported, out of how many. docs/workloads.md says why."""
+"""Numbers of imported and of all cases of Kubernetes 1.36.3, by folder; docs/workloads.md states the reasons."""
 
 
-def test_the_page_has_these_numbers() -> None:
+def test_docs_have_the_numbers_of_imported_cases() -> None:
     page = (Path(__file__).parents[3] / "docs" / "workloads.md").read_text()
     rows = re.findall(r"^\| (\S+) \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
     documented = {
@@ -305,7 +305,7 @@ def test_upstreams_cases_are_imported_or_refused_by_name() -> None:
 
 @needs_upstream
 @pytest.mark.parametrize(("case", "counts"), [("500Nodes", (500, 500, 1000)), ("5000Nodes", (5000, 1000, 1000))])
-def test_the_cases_that_we_are_compared_with(case: str, counts: tuple[int, int, int]) -> None:
+def test_scheduling_basic_cases_have_upstreams_counts(case: str, counts: tuple[int, int, int]) -> None:
     root = upstream()
     assert root is not None
     workload = import_case(root / "misc", f"SchedulingBasic/{case}")

@@ -1,4 +1,4 @@
-"""The workloads in fixtures/workloads: each can be placed, by somebody who only counts."""
+"""The workloads in fixtures/workloads: all pods fit if placed by counting resources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHIPPED = [
 
 
 class Counting:
-    """Puts pod n on the first node from the n-th on that has room."""
+    """A scheduler that counts resources: each pod goes to the next node with room, after the node used last."""
 
     def __init__(self, workload: Workload) -> None:
         self.nodes = [manifest for group in workload.node_groups() for manifest in group.manifests()]
@@ -51,19 +51,19 @@ class Counting:
         return None
 
 
-def test_they_are_these() -> None:
+def test_shipped_workloads_are_listed() -> None:
     assert shipped_workloads() == SHIPPED
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_it_says_what_it_stresses_and_bears_its_own_name(name: str) -> None:
+def test_each_workload_has_a_description_and_its_file_name(name: str) -> None:
     workload = load_workload(name)
     assert (workload.name, workload.source) == (name, f"fixtures/workloads/{name}.yaml")
     assert 40 < len(workload.description) < 150
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_all_of_its_pods_fit(name: str) -> None:
+def test_all_pods_of_each_workload_fit(name: str) -> None:
     workload = load_workload(name)
     counting = Counting(workload)
     initial = []
@@ -77,12 +77,12 @@ def test_all_of_its_pods_fit(name: str) -> None:
     assert (findings.wrong, findings.not_judged) == ((), ())
 
 
-def test_only_preemption_spends_its_set_up() -> None:
+def test_only_preemption_replaces_its_initial_pods() -> None:
     assert [name for name in SHIPPED if load_workload(name).spends_set_up] == ["preemption"]
 
 
 @pytest.mark.parametrize("nodes", [10, 100, 1000, 5000])
-def test_network_aware_has_room_and_readings_for_each_of_its_sizes(nodes: int) -> None:
+def test_network_aware_has_room_and_distinct_readings_at_each_size(nodes: int) -> None:
     workload = load_workload("network-aware", parameters={"nodes": nodes})
     counting = Counting(workload)
     assert all(node for _, node in counting.place(workload.measured, "pod"))

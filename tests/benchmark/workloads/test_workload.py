@@ -1,4 +1,4 @@
-"""What a workload says about itself."""
+"""Properties of a workload derived from its operations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def workload(*operations: Operation) -> Workload:
 MEASURED = CreatePods(3, (pod(),), "measured", measured=True)
 
 
-def test_what_is_measured_is_told_from_the_set_up() -> None:
+def test_measured_operation_is_separated_from_the_set_up() -> None:
     initial, churn = CreatePods(2, (pod(),), "initial"), Churn("create", (pod(),), "churn")
     sample = workload(CreateNodes(5, node()), initial, churn, ReadingsPattern("all", 0), Barrier(), MEASURED)
     assert sample.measured is MEASURED
@@ -56,7 +56,7 @@ def test_what_is_measured_is_told_from_the_set_up() -> None:
     }  # fmt: skip
 
 
-def test_pods_that_the_set_up_deletes_are_not_there_when_measuring_begins() -> None:
+def test_pods_deleted_by_the_set_up_are_not_initial_pods() -> None:
     steps = (CreateNodes(1, node()), CreatePods(2, (pod(),), "a"), CreatePods(4, (pod(),), "b"), DeletePods("a"))
     assert workload(*steps, MEASURED).initial_pods == 4
 
@@ -67,7 +67,7 @@ def test_pods_take_their_templates_in_turn() -> None:
     assert [step.template(n) for n in range(3)] == [small, large, small]
 
 
-def test_nodes_are_numbered_through_all_groups_and_keep_a_name_that_they_are_given() -> None:
+def test_nodes_are_numbered_across_groups_and_keep_given_names() -> None:
     zones = {"zone": ("a", "b")}
     sample = workload(
         CreateNodes(3, node(), zones), CreateNodes(1, node(name="special")), CreateNodes(1, node()), MEASURED
@@ -80,7 +80,7 @@ def test_nodes_are_numbered_through_all_groups_and_keep_a_name_that_they_are_giv
     ]
 
 
-def test_all_namespaces_that_anything_is_in() -> None:
+def test_namespaces_are_those_of_all_operations() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "services"}}
     sample = workload(
         CreateNodes(1, node()),
@@ -97,11 +97,11 @@ def test_all_namespaces_that_anything_is_in() -> None:
     [
         (pod("3", priorityClassName="high"), None, True),
         (pod("3"), None, False),
-        (pod("9", priorityClassName="high"), None, False),  # it fits on no node, so preempting helps nobody
+        (pod("9", priorityClassName="high"), None, False),  # it fits on no node, so preemption does not help
         (pod("1"), pod("3", priorityClassName="high"), True),
     ],
 )
-def test_the_set_up_is_spent_where_something_can_preempt_it(
+def test_set_up_is_spent_if_a_pod_can_preempt_it(
     measured: dict[str, Any], churned: dict[str, Any] | None, *, spent: bool
 ) -> None:
     steps: list[Operation] = [CreateObjects((HIGH,)), CreateNodes(1, node()), CreatePods(4, (pod(),), "initial")]
@@ -110,7 +110,7 @@ def test_the_set_up_is_spent_where_something_can_preempt_it(
     assert workload(*steps, CreatePods(1, (measured,), "measured", measured=True)).spends_set_up is spent
 
 
-def test_readings_differ_between_all_nodes_and_are_the_same_for_the_same_seed() -> None:
+def test_readings_differ_between_nodes_and_are_the_same_for_the_same_seed() -> None:
     nodes = [f"node-{n}" for n in range(50)]
     readings = ReadingsPattern("distinct", 1e6).of(nodes, seed=7)
     assert sorted(readings.values()) == [n * 1e6 for n in range(1, 51)]
@@ -136,5 +136,5 @@ def test_readings_differ_between_all_nodes_and_are_the_same_for_the_same_seed() 
         ([CreateNodes(2, node(name="special")), MEASURED], "the template has a fixed name"),
     ],
 )
-def test_what_is_no_workload(operations: list[Operation], problem: str) -> None:
+def test_invalid_operations_of_a_workload_are_described(operations: list[Operation], problem: str) -> None:
     assert problem in disorder(operations)
