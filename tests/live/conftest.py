@@ -1,4 +1,4 @@
-"""A user's shell: commands with folders of their own, and a look at what they leave behind."""
+"""A user's shell: commands with folders of their own, and a check of what they leave behind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ from schedproof.foundation.progress import ConsoleProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 
 KUBERNETES = "1.36"
-SAYS = Deadline("command says", 900, "a cluster starts in 4 s on an idle machine; who has ended says so at once")
+SAYS = Deadline(
+    "command says", 900, "a cluster starts in 4 s on an idle machine; a command that has ended is reported at once"
+)
 ENDS = Deadline("command ends", 1800, "the longest of them judge two candidates in some minutes on an idle machine")
 SLOT = pytest.StashKey[contextlib.ExitStack]()
 """What of tools/slots.py this process holds."""
@@ -46,15 +48,15 @@ NOTHING_LEFT = Deadline("nothing left", 60, "the kernel ends some processes, the
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """A command that has ended: what a user sees of it."""
+    """A command that has ended, as a user sees it."""
 
     code: int
     out: str
     err: str
 
     @property
-    def said(self) -> str:
-        """What tells why it failed comes first: who prints this may cut it off."""
+    def printed(self) -> str:
+        """Its output, with standard error first: pytest may truncate the rest."""
         lines = self.out.splitlines(keepends=True)
         cut, tail = "".join(lines[:-_TAIL]), "".join(lines[-_TAIL:])
         return (
@@ -85,14 +87,14 @@ class Running:
     def exit_error(self) -> SchedproofError | None:
         if self.process.poll() is None:
             return None
-        return SchedproofError(f"{self.process.args} has ended\n{self.so_far.said}")
+        return SchedproofError(f"{self.process.args} has ended\n{self.so_far.printed}")
 
     def says(self, text: str, deadline: Deadline = SAYS) -> None:
         """Wait until it has printed `text`."""
 
         def probe() -> None:
             if text not in self.so_far.out + self.so_far.err:
-                raise NotYet(self.so_far.said)
+                raise NotYet(self.so_far.printed)
 
         wait_for(probe, deadline, what=f"{text!r} to be printed", watching=(self,))
 
@@ -105,7 +107,7 @@ class Running:
 
         def probe() -> None:
             if self.process.poll() is None:
-                raise NotYet(self.so_far.said)
+                raise NotYet(self.so_far.printed)
 
         wait_for(probe, deadline, what="the command to end")
         return self.so_far
@@ -117,7 +119,7 @@ def _mind_signals() -> None:
 
 
 class Shell:
-    """Starts commands. Whatever they start is known by the folders that only they have."""
+    """Starts commands. Processes of a command are recognized by the folders that only this shell has."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -148,7 +150,9 @@ class Shell:
         return content
 
     def processes(self) -> list[Path]:
-        """The /proc entries of those whose command line, environment or folder mention our home."""
+        """The /proc entries of processes whose command line, environment or working directory mention this shell's
+        home.
+        """
         mark = f"{self.home}/".encode()
         return [
             entry
@@ -157,7 +161,7 @@ class Shell:
         ]
 
     def watch(self) -> None:
-        """Note the PID namespaces of what runs now: `left` looks for processes in them that hide their identity."""
+        """Note the PID namespaces of running processes: `left` looks for processes in them that hide their identity."""
         own = Path("/proc/self/ns/pid").stat().st_ino
         for entry in self.processes():
             with contextlib.suppress(OSError), (entry / "ns" / "pid").open("rb") as file:
@@ -170,7 +174,7 @@ class Shell:
             os.close(self._namespaces.popitem()[1])
 
     def left(self) -> list[str]:
-        """What of ours is still on this machine, other than evidence."""
+        """What this shell has left on this machine, other than evidence."""
         found = [f"process {entry.name}: {_identity(entry)[0].split(bytes(1))}" for entry in self.processes()]
         found += [
             f"process {entry.name} in a PID namespace of ours"
@@ -212,7 +216,7 @@ def _identity(entry: Path) -> tuple[bytes, ...]:
 
 
 def _pid_namespaces(entry: Path) -> set[int]:
-    """The inode numbers of a process's PID namespace and of those that it is in, up to ours."""
+    """The inode numbers of a process's PID namespace and of its ancestors, up to this process's own."""
     found = set()
     with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
         file = opened.enter_context((entry / "ns" / "pid").open("rb"))
@@ -228,9 +232,9 @@ _opened: list[Shell] = []
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Take a slot before the first fixture of a module brings something up.
+    """Take a slot before the first fixture of a module starts anything.
 
-    Tests of kind clusters are skipped where there is no Docker, and say so. CI must not get away with that.
+    Without Docker, tests of kind clusters are skipped with that reason, but fail in CI.
     """
     item.stash[OPENED] = len(_opened)
     is_kind = item.get_closest_marker("kind") is not None
@@ -255,7 +259,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Of a test that failed, what its commands printed and reported stays in build/failed."""
+    """Keep the output and reports of a failed test's commands in build/failed."""
     report = yield
     if report.failed:
         kept = FAILED / re.sub(r"[^\w.-]+", "-", item.nodeid.rpartition("/")[2])
@@ -280,34 +284,34 @@ def _no_docker() -> str:
 
 @functools.cache
 def _prepare_kind() -> None:
-    """Have all that is built once: that takes minutes, which no test should have to wait for."""
+    """Build everything once, which takes minutes, before any test waits for it."""
     resolve(kind.BINARIES, kubernetes=KUBERNETES, progress=ConsoleProgress())
     obtain_images(None, KUBERNETES, ConsoleProgress())
 
 
 @pytest.fixture(scope="session")
 def shells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[type[Shell]]:
-    """Gives a shell with a home of its own at each call; ends what a failed test left running in it."""
+    """A factory of shells, each with a home of its own; ends what a failed test has left running in them."""
 
     def shell() -> Shell:
         _opened.append(Shell(tmp_path_factory.mktemp("shell")))
         return _opened[-1]
 
     yield shell
-    for one in _opened:
-        one.close()
-        one.forget()
+    for opened in _opened:
+        opened.close()
+        opened.forget()
 
 
 @pytest.fixture(scope="session")
 def kept(shells: Any) -> tuple[Shell, Ended]:
-    """The run of candidates that keep their promises, over. Its report is in the shell's folder `report`."""
+    """The ended run of candidates without defects. Its report is in the shell's folder `report`."""
     return _long_run(shells(), "stock", "least-traffic-extender")
 
 
 @pytest.fixture(scope="session")
 def broken(shells: Any) -> tuple[Shell, Ended]:
-    """Likewise of those that have no preference. Their core is kube-scheduler's, which is tried in `kept`."""
+    """The ended run of candidates without a preference. Their core is kube-scheduler's, which is tried in `kept`."""
     candidates = ("defects/stock-claims-network", "defects/constant-scores")
     return _long_run(shells(), *candidates, "--clause=core/binds", "--profile=network-aware", "-v")
 
@@ -318,17 +322,17 @@ def _long_run(shell: Shell, *arguments: str) -> tuple[Shell, Ended]:
 
 @pytest.fixture
 def shell(shells: Any) -> Iterator[Shell]:
-    """A shell that a test leaves as it found it."""
-    one = shells()
-    yield one
-    one.close()
-    one.expect_nothing_left()
-    one.forget()
+    """A shell that must leave nothing behind."""
+    fresh = shells()
+    yield fresh
+    fresh.close()
+    fresh.expect_nothing_left()
+    fresh.forget()
 
 
 @pytest.fixture
 def docker_left_as_found() -> Iterator[None]:
-    """No container that was not there before; nothing else may use Docker meanwhile."""
+    """Check that no container is left; nothing else may use Docker meanwhile."""
     before = set(docker("ps", "--all", "--format={{.Names}}").split())
     yield
     assert set(docker("ps", "--all", "--format={{.Names}}").split()) == before
@@ -336,11 +340,11 @@ def docker_left_as_found() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dict[str, str]]]:
-    """Planted candidates, judged by tools/judge_defects.py: candidate to clause to what report.json says of it."""
+    """Planted candidates, judged by tools/judge_defects.py: candidate to clause to its entry in report.json."""
     report = tmp_path_factory.mktemp("planted")
     tool = Path(__file__).parents[2] / "tools" / "judge_defects.py"
     command = [sys.executable, str(tool), "--quick", "--all", f"--report={report}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (report / "report.json").exists(), done.stdout + done.stderr
     document = json.loads((report / "report.json").read_text())
-    return {one["name"]: {clause["id"]: clause for clause in one["clauses"]} for one in document["candidates"]}
+    return {judged["name"]: {clause["id"]: clause for clause in judged["clauses"]} for judged in document["candidates"]}

@@ -1,7 +1,7 @@
-"""Benchmarks as users run them: what is measured, what is called wrong or invalid, and what is left behind.
+"""Benchmarks as users run them: what is measured, what is wrong or invalid, and what is left behind.
 
-No number is asserted that depends on how fast a machine is: a busy one may make any round invalid, so that exit code 3
-is as good as 0 wherever a test is not about that.
+No assertion depends on how fast the machine is: a busy machine may make any round invalid, so that exit code 3 is as
+good as 0 wherever a test is not about that.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ from kubernetes import client, config, watch
 kubeconfig, scheduler_name = sys.argv[1:]
 config.load_kube_config(kubeconfig)
 api = client.CoreV1Api()
-node = next(one.metadata.name for one in api.list_node().items if one.status.allocatable["pods"] != "1")
+node = next(node.metadata.name for node in api.list_node().items if node.status.allocatable["pods"] != "1")
 bound = 0
 for event in watch.Watch().stream(api.list_pod_for_all_namespaces):
     pod = event["object"]
@@ -141,16 +141,16 @@ def bench_json(shell: Shell, folder: str = "report") -> dict[str, Any]:
 def rounds_of(document: dict[str, Any], **fields: str) -> list[dict[str, Any]]:
     """The rounds of all measurements that have these fields."""
     return [
-        one
+        round_
         for measurement in document["measurements"]
         if all(measurement[name] == value for name, value in fields.items())
-        for one in measurement["rounds"]
+        for round_ in measurement["rounds"]
     ]
 
 
-def told(rounds: list[dict[str, Any]], kind: str) -> str:
-    """All that is `wrong` with rounds, or that makes them `invalid`."""
-    return "\n".join(sentence for one in rounds for sentence in one[kind])
+def flaws_of(rounds: list[dict[str, Any]], kind: str) -> str:
+    """All reasons why rounds are `wrong` or `invalid`."""
+    return "\n".join(sentence for round_ in rounds for sentence in round_[kind])
 
 
 # -- a run of everything
@@ -158,29 +158,29 @@ def told(rounds: list[dict[str, Any]], kind: str) -> str:
 
 @pytest.fixture(scope="module")
 def benched(shells: Any) -> tuple[Shell, Ended]:
-    """All modes, and phases, of the baseline, of the same again, and of an extender."""
+    """A benchmark in all modes, with phases, of the baseline, the baseline again, and an extender."""
     shell = shells()
     options = ("--nodes=20", f"--pods={PODS}", f"--rounds={BLOCKS}", "--phases", "--report=report")
     return shell, shell.schedproof("bench", "stock", "least-traffic-extender", *options)
 
 
-def test_a_benchmark_of_right_schedulers_passes_and_leaves_nothing(benched: tuple[Shell, Ended]) -> None:
+def test_a_benchmark_of_correct_schedulers_passes_and_leaves_nothing(benched: tuple[Shell, Ended]) -> None:
     shell, ended = benched
-    assert ended.code in MEASURED, ended.said
+    assert ended.code in MEASURED, ended.printed
     assert "report: " in ended.out
     shell.expect_nothing_left()
     document = bench_json(shell)
     assert document["schema"] == "schedproof.bench/v1"
     assert document["run"]["exit_code"] == ended.code
     assert "error" not in document["run"]
-    assert [one["name"] for one in document["candidates"]] == list(RIGHT)
+    assert [candidate["name"] for candidate in document["candidates"]] == list(RIGHT)
     assert document["run"]["client_limits"]["stock"]["qps"] > 0
 
 
 def test_every_pod_of_every_round_is_accounted_for(benched: tuple[Shell, Ended]) -> None:
     shell, ended = benched
     document = bench_json(shell)
-    assert {(one["mode"], one["candidate"]) for one in document["measurements"]} == {
+    assert {(entry["mode"], entry["candidate"]) for entry in document["measurements"]} == {
         (mode, name) for mode in MODES for name in RIGHT
     }
     with (shell.work / "report" / "pods.csv").open() as file:
@@ -188,12 +188,12 @@ def test_every_pod_of_every_round_is_accounted_for(benched: tuple[Shell, Ended])
     assert all(row["seen"] and row["node"] for row in rows)
     for measurement in document["measurements"]:
         mode, name = measurement["mode"], measurement["candidate"]
-        assert [one["block"] for one in measurement["rounds"]] == list(range(BLOCKS))
-        for one in measurement["rounds"]:
-            assert one["pods"] == one["bound"] == PODS, ended.said
-            assert one["unaccounted"] == 0
-            assert one["wrong"] == []
-            assert one["warm_up"] == PODS // 10
+        assert [round_["block"] for round_ in measurement["rounds"]] == list(range(BLOCKS))
+        for round_ in measurement["rounds"]:
+            assert round_["pods"] == round_["bound"] == PODS, ended.printed
+            assert round_["unaccounted"] == 0
+            assert round_["wrong"] == []
+            assert round_["warm_up"] == PODS // 10
         ours = [row["pod"] for row in rows if row["mode"] == mode and row["candidate"] == name]
         assert len(ours) == len(set(ours)) == PODS * BLOCKS
 
@@ -204,9 +204,9 @@ def test_rounds_are_interleaved_in_random_order(benched: tuple[Shell, Ended]) ->
     for mode in MODES:
         for block in range(BLOCKS):
             places = {
-                one["candidate"]: next(r["order"] for r in one["rounds"] if r["block"] == block)
-                for one in document["measurements"]
-                if one["mode"] == mode
+                measurement["candidate"]: next(r["order"] for r in measurement["rounds"] if r["block"] == block)
+                for measurement in document["measurements"]
+                if measurement["mode"] == mode
             }
             assert sorted(places.values()) == [0, 1, 2]
             orders.add(tuple(sorted(places, key=lambda name: places[name])))
@@ -216,30 +216,32 @@ def test_rounds_are_interleaved_in_random_order(benched: tuple[Shell, Ended]) ->
 
 def test_all_are_compared_with_the_baseline(benched: tuple[Shell, Ended]) -> None:
     document = bench_json(benched[0])
-    compared = {(one["mode"], one["metric"], one["candidate"]) for one in document["comparisons"]}
+    compared = {
+        (comparison["mode"], comparison["metric"], comparison["candidate"]) for comparison in document["comparisons"]
+    }
     for name in RIGHT[1:]:
         assert {("drain", "throughput", name), ("open-loop", "p99", name), ("one-at-a-time", "p50", name)} <= compared
-    assert {one["baseline"] for one in document["comparisons"]} == {"stock"}
-    rates = {one["rate"] for one in document["measurements"] if one["mode"] == "open-loop"}
+    assert {comparison["baseline"] for comparison in document["comparisons"]} == {"stock"}
+    rates = {measurement["rate"] for measurement in document["measurements"] if measurement["mode"] == "open-loop"}
     assert len(rates) == 1
 
 
-def test_phases_and_what_is_asked_of_others(benched: tuple[Shell, Ended]) -> None:
+def test_phases_and_queries_of_prometheus_are_reported(benched: tuple[Shell, Ended]) -> None:
     document = bench_json(benched[0])
-    assert [one["candidate"] for one in document["phases"]] == list(RIGHT)
+    assert [entry["candidate"] for entry in document["phases"]] == list(RIGHT)
     for traced in document["phases"]:
         assert [phase["name"] for phase in traced["phases"]] == list(PHASES)
         assert traced["pods"] == PODS
         assert min(traced["latency"].values()) > 0
-    (asked,) = document["queries"]
-    assert asked["candidate"] == "least-traffic-extender"
+    (queries,) = document["queries"]
+    assert queries["candidate"] == "least-traffic-extender"
     # As its descriptor and README say: one query per decision, and kube-scheduler asks it to filter and to prioritize.
-    assert asked["prometheus"]["queries"] == 1
-    assert asked["extender"]["round_trips"] == 2
-    assert asked["extender"]["bytes"] > 0
+    assert queries["prometheus"]["queries"] == 1
+    assert queries["extender"]["round_trips"] == 2
+    assert queries["extender"]["bytes"] > 0
 
 
-def test_the_report_is_one_file_and_fetches_nothing(benched: tuple[Shell, Ended]) -> None:
+def test_the_html_report_is_a_single_file_without_external_resources(benched: tuple[Shell, Ended]) -> None:
     folder = benched[0].work / "report"
     page = (folder / "bench.html").read_text()
     assert not re.findall(r"""(?:src|href|action)\s*=\s*["']?(?:https?:)?//[^"'\s>]*|@import|url\(\s*["']?http""", page)
@@ -254,30 +256,34 @@ def test_the_report_is_one_file_and_fetches_nothing(benched: tuple[Shell, Ended]
 # -- what is wrong, and what proves nothing
 
 
-def test_fast_but_wrong_is_wrong_and_who_ends_is_told(shell: Shell) -> None:
-    """One that ignores how many pods a node takes, and one that ends in the middle; the others are measured on."""
+def test_incorrect_rounds_are_wrong_and_a_scheduler_that_ends_is_reported(shell: Shell) -> None:
+    """A candidate that ignores how many pods a node takes, and a candidate that ends during a round; the others are
+    measured.
+    """
     (shell.work / "room.yaml").write_text(ROOM)
     (shell.work / "candidate.yaml").write_text(json.dumps(QUITS))
     (shell.work / "quitter.py").write_text(QUITTER)
     wrong = "described/d6-random-controller/ignores-resources"
     options = ("--workload=room.yaml", "--rounds=5", "--mode=drain", "--report=report")
     ended = shell.schedproof("bench", wrong, "candidate.yaml", *options)
-    assert ended.code == 1, ended.said
+    assert ended.code == 1, ended.printed
     document = bench_json(shell)
     placed = rounds_of(document, candidate="d6-ignores-resources")
-    assert [one["bound"] for one in placed] == [30] * 5
-    assert re.search(r"drain-\d+-\d+-\d+.*node-\d+|node-\d+.*drain-\d+-\d+-\d+", told(placed, "wrong")), ended.said
+    assert [entry["bound"] for entry in placed] == [30] * 5
+    assert re.search(r"drain-\d+-\d+-\d+.*node-\d+|node-\d+.*drain-\d+-\d+-\d+", flaws_of(placed, "wrong")), (
+        ended.printed
+    )
     quit_ = rounds_of(document, candidate="quitter")
-    assert [one["bound"] for one in quit_] == [5] * 5
-    assert all("ended" in "\n".join(one["wrong"]) for one in quit_), told(quit_, "wrong")
+    assert [entry["bound"] for entry in quit_] == [5] * 5
+    assert all("ended" in "\n".join(entry["wrong"]) for entry in quit_), flaws_of(quit_, "wrong")
     stock = rounds_of(document, candidate="stock")
-    assert [(one["bound"], one["wrong"]) for one in stock] == [(30, [])] * 5
+    assert [(entry["bound"], entry["wrong"]) for entry in stock] == [(30, [])] * 5
     for name in ("d6-ignores-resources", "quitter"):
-        assert any(name in line and "WRONG" in line for line in ended.out.splitlines()), ended.said
+        assert any(name in line and "WRONG" in line for line in ended.out.splitlines()), ended.printed
 
 
-def test_a_throttled_scheduler_proves_nothing_on_an_imported_case(shell: Shell) -> None:
-    """Upstream's case under upstream's name; its gate is unproved, and does not pass."""
+def test_a_gate_on_a_throttled_scheduler_is_unproved_for_an_imported_case(shell: Shell) -> None:
+    """An imported case keeps upstream's name; a gate on it is unproved, and does not pass."""
     (shell.work / "performance-config.yaml").write_text(PERFORMANCE_CONFIG)
     (shell.work / "pod.yaml").write_text(PERFORMANCE_POD)
     gate = "throughput ratio < 0.01 vs stock"
@@ -285,45 +291,45 @@ def test_a_throttled_scheduler_proves_nothing_on_an_imported_case(shell: Shell) 
     ended = shell.schedproof(
         "bench", "benchmark/throttled", *options, "--rounds=5", f"--fail-if={gate}", "--report=report"
     )
-    assert ended.code == 3, ended.said
+    assert ended.code == 3, ended.printed
     document = bench_json(shell)
     (workload,) = document["workloads"]
     assert (workload["name"], workload["nodes"], workload["pods"]) == ("SchedulingFew/5Nodes", 5, 30)
     throttled = rounds_of(document, candidate="throttled")
-    assert [one["bound"] for one in throttled] == [30] * 5
-    assert all("was throttled" in "\n".join(one["invalid"]) for one in throttled), ended.said
-    assert "was throttled" not in told(rounds_of(document, candidate="stock"), "invalid")
-    assert {one["verdict"] for one in document["comparisons"]} == {"invalid"}
-    assert [one["outcome"] for one in document["gates"]] == ["unproved"]
+    assert [entry["bound"] for entry in throttled] == [30] * 5
+    assert all("was throttled" in "\n".join(entry["invalid"]) for entry in throttled), ended.printed
+    assert "was throttled" not in flaws_of(rounds_of(document, candidate="stock"), "invalid")
+    assert {comparison["verdict"] for comparison in document["comparisons"]} == {"invalid"}
+    assert [entry["outcome"] for entry in document["gates"]] == ["unproved"]
     assert gate in ended.out
     assert document["run"]["client_limits"]["throttled"] == {"qps": 10, "burst": 10}
 
 
-def test_a_candidate_that_does_not_start_is_told_by_its_own_words(shell: Shell) -> None:
-    """Also where none of the round's pods have been created yet."""
+def test_a_candidate_that_does_not_start_is_reported_with_its_own_output(shell: Shell) -> None:
+    """Also if none of the round's pods have been created yet."""
     (shell.work / "candidate.yaml").write_text(json.dumps(QUITS))
     (shell.work / "quitter.py").write_text('import sys; sys.exit("not today")')
     (shell.work / "room.yaml").write_text(ROOM)
     options = ("--workload=room.yaml", "--mode=one-at-a-time", "--rounds=5", "--report=report")
     ended = shell.schedproof("bench", "candidate.yaml", *options)
     error = bench_json(shell)["run"]["error"]
-    assert ended.code == 2, ended.said
+    assert ended.code == 2, ended.printed
     assert "quitter" in error
     assert "there is no group" not in error
 
 
-def test_who_does_not_start_is_left_out_and_the_others_are_measured(shell: Shell) -> None:
+def test_a_scheduler_that_does_not_start_is_left_out_and_the_others_are_measured(shell: Shell) -> None:
     (shell.work / "candidate.yaml").write_text(json.dumps(QUITS))
     (shell.work / "quitter.py").write_text('import sys; sys.exit("not today")')
     (shell.work / "room.yaml").write_text(ROOM)
     options = ("--workload=room.yaml", "--mode=one-at-a-time", "--rounds=5", "--report=report")
     ended = shell.schedproof("bench", "stock", "candidate.yaml", *options)
-    assert ended.code == 2, ended.said
+    assert ended.code == 2, ended.printed
     run = bench_json(shell)["run"]
-    assert [(one["workload"], one["candidate"]) for one in run["broken"]] == [("room", "quitter")]
+    assert [(failure["workload"], failure["candidate"]) for failure in run["broken"]] == [("room", "quitter")]
     assert "error" not in run
     for name in ("stock", "stock-again"):
-        assert [one["bound"] for one in rounds_of(bench_json(shell), candidate=name)] == [30] * 5
+        assert [entry["bound"] for entry in rounds_of(bench_json(shell), candidate=name)] == [30] * 5
     assert "room, quitter: " in ended.out
     shell.expect_nothing_left()
 
@@ -336,7 +342,7 @@ def test_ctrl_c_ends_everything_and_keeps_what_was_measured(shell: Shell) -> Non
     shell.watch()
     command.interrupt()
     ended = command.ends()
-    assert ended.code == 130, ended.said
+    assert ended.code == 130, ended.printed
     assert "Traceback" not in ended.err
     assert "interrupted" in ended.out + ended.err
     assert "interrupted" in bench_json(shell)["run"]["error"]
@@ -359,9 +365,11 @@ def test_ctrl_c_ends_everything_and_keeps_what_was_measured(shell: Shell) -> Non
         (("--workload=anti-affinity", "--nodes=-1"), "nodes"),
     ],
 )
-def test_what_cannot_be_meant_starts_nothing(shell: Shell, options: tuple[str, ...], says: str) -> None:
+def test_invalid_options_of_a_benchmark_are_refused_before_anything_starts(
+    shell: Shell, options: tuple[str, ...], says: str
+) -> None:
     ended = shell.schedproof("bench", "stock", *options, "--report=report")
-    assert ended.code == 2, ended.said
+    assert ended.code == 2, ended.printed
     assert says in ended.err
     assert "Traceback" not in ended.err
     assert "setting up" not in ended.err
@@ -371,31 +379,31 @@ def test_what_cannot_be_meant_starts_nothing(shell: Shell, options: tuple[str, .
 # -- under pytest
 
 
-def test_pytest_benchmark_carries_the_rounds(shell: Shell) -> None:
+def test_pytest_benchmark_has_the_same_rounds_as_the_report(shell: Shell) -> None:
     options = ("--sched-candidate=stock", "--sched-nodes=20", "--sched-pods=60", "--sched-rounds=5")
     ended = shell.start(
         "pytest", str(SUITE), "-k", "drain", *options, "--sched-report=report", "--benchmark-json=b.json"
     ).ends()
     # Where all rounds of a noisy minute are invalid, the test of that scheduler fails.
-    assert ended.code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED), ended.said
+    assert ended.code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED), ended.printed
     benchmarks = json.loads((shell.work / "b.json").read_text())["benchmarks"]
-    assert [one["extra_info"]["candidate"] for one in benchmarks] == ["stock", "stock-again"]
+    assert [benchmark["extra_info"]["candidate"] for benchmark in benchmarks] == ["stock", "stock-again"]
     rounds = {
-        one["candidate"]: [r for r in one["rounds"] if not r["invalid"]] or one["rounds"]
-        for one in bench_json(shell)["measurements"]
+        measurement["candidate"]: [r for r in measurement["rounds"] if not r["invalid"]] or measurement["rounds"]
+        for measurement in bench_json(shell)["measurements"]
     }
-    for one in benchmarks:
-        info, counted = one["extra_info"], rounds[one["extra_info"]["candidate"]]
+    for benchmark in benchmarks:
+        info, counted = benchmark["extra_info"], rounds[benchmark["extra_info"]["candidate"]]
         assert (info["mode"], info["pods"], info["bound"], info["wrong"]) == ("drain", 300, 300, [])
         assert {"mean", "p50", "p90", "p99"} <= set(info["latency"])
-        assert one["stats"]["rounds"] == len(counted) <= 5
-        assert sorted(one["stats"]["data"]) == pytest.approx(sorted(r["seconds"] for r in counted))
+        assert benchmark["stats"]["rounds"] == len(counted) <= 5
+        assert sorted(benchmark["stats"]["data"]) == pytest.approx(sorted(r["seconds"] for r in counted))
 
 
 def test_pytest_refuses_xdist(shell: Shell) -> None:
     # xdist's workers have a temporary folder, which pytest keeps as it keeps its own.
     ended = shell.start("pytest", str(SUITE), "--sched-candidate=stock", "-n", "2", "--basetemp=kept").ends()
-    assert ended.code == pytest.ExitCode.USAGE_ERROR, ended.said
+    assert ended.code == pytest.ExitCode.USAGE_ERROR, ended.printed
     assert "xdist" in ended.err
 
 
@@ -404,7 +412,7 @@ def test_benchmarks_are_not_collected_with_the_suites(shell: Shell) -> None:
     for folder in (SUITE.parent, SUITE):
         command = shell.start("pytest", str(folder), "--collect-only", "-q", "--sched-candidate=stock")
         ended = command.ends()
-        assert ended.code == pytest.ExitCode.OK, ended.said
+        assert ended.code == pytest.ExitCode.OK, ended.printed
         collected[folder] = ended.out.count("test_speed.py::")
     assert collected == {SUITE.parent: 0, SUITE: 6}
 
@@ -431,7 +439,7 @@ def test_each_shipped_workload_can_be_drained(tmp_path: Path) -> None:
     shipped = {file.stem for file in content("fixtures", "workloads").glob("*.yaml")}
     assert set(TINY) == shipped
     resolved = resolve((*BINARIES, BINARY), kubernetes=DEFAULT_KUBERNETES, progress=ConsoleProgress())
-    binaries = {name: one.path for name, one in resolved.items()}
+    binaries = {name: entry.path for name, entry in resolved.items()}
     stock = find_candidate("stock")
     for name, parameters in TINY.items():
         folder = tmp_path / name
@@ -440,9 +448,9 @@ def test_each_shipped_workload_can_be_drained(tmp_path: Path) -> None:
         try:
             contestant = Contestant(stage, "stock", stock, folder / "stock")
             stage.measure_ceiling()
-            one = measure(stage, contestant, Order("drain", 0, 0, seed=1))
+            measured = measure(stage, contestant, Order("drain", 0, 0, seed=1))
             contestant.close()
         finally:
             stage.close()
-        assert (name, len(one.bound), one.wrong) == (name, parameters["pods"], ())
+        assert (name, len(measured.bound), measured.wrong) == (name, parameters["pods"], ())
         shutil.rmtree(folder)

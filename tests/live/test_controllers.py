@@ -1,4 +1,4 @@
-"""Controllers: started with an identity of their own, whether or not they say when they are ready."""
+"""Controllers: they have an identity of their own, and start with or without a readiness endpoint."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ DECLARED = '{apiGroups: [""], resources: [pods], verbs: [list]}'
 
 
 @pytest.mark.parametrize(("rules", "allowed"), [(DECLARED, {"list pods"}), ("", set())])
-def test_its_identity_may_do_what_the_descriptor_declares_and_no_more(
+def test_a_controller_s_identity_has_exactly_the_declared_permissions(
     cluster: Cluster, tmp_path: Path, rules: str, allowed: set[str]
 ) -> None:
     folder = candidate(tmp_path / "mine", ["{python}", "asks.py"], rules)
@@ -107,15 +107,15 @@ def test_its_identity_may_do_what_the_descriptor_declares_and_no_more(
 
 def test_the_reference_controller_keeps_what_it_claims(shell: Shell) -> None:
     ended = shell.schedproof("run", "least-traffic-controller", "--report", "report")
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     (judged,) = shell.report()["candidates"]
-    assert {clause["outcome"] for clause in judged["clauses"]} == {"passed", "not-claimed"}, ended.said
+    assert {clause["outcome"] for clause in judged["clauses"]} == {"passed", "not-claimed"}, ended.printed
 
 
 def test_a_controller_that_ends_at_once_is_not_alive(shell: Shell) -> None:
     candidate(shell.work / "mine", ["{python}", "-c", "raise SystemExit('nothing to do for me')"])
     ended = shell.schedproof("run", "mine", "--clause", "core/alive", "--clause", "core/binds", "--report", "report")
-    assert ended.code == 1, ended.said
+    assert ended.code == 1, ended.printed
     (judged,) = shell.report()["candidates"]
     outcomes = {clause["id"]: clause for clause in judged["clauses"]}
     assert outcomes["core/alive"]["outcome"] == "failed"

@@ -1,4 +1,6 @@
-"""Every clause catches a planted defect; `make defects` records histories of the others (judge/test_recorded.py)."""
+"""Every clause catches a planted defect; `make defects` records histories of the other defects
+(judge/test_recorded.py).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ SYSTEMS = {
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["candidate"] for row in ROWS])
-def test_a_defect_fails_the_clauses_that_must_catch_it(row: dict[str, Any], planted: Any) -> None:
+def test_a_planted_defect_fails_the_clauses_that_must_catch_it(row: dict[str, Any], planted: Any) -> None:
     name = load_candidate(content("fixtures", "candidates", row["candidate"])).name
     found = {clause: planted[name][clause] for clause in row["fails"] if clause in planted[name]}
     assert found
@@ -58,7 +60,7 @@ def test_every_clause_that_has_a_planted_defect_catches_one(planted: Any) -> Non
 def test_the_described_systems_pass_once_they_are_corrected(shell: Shell, systems: tuple[str, ...]) -> None:
     candidates = [str(ROOT / "fixtures" / "candidates" / "described" / system / "corrected") for system in systems]
     ended = shell.schedproof("run", *candidates, *SYSTEMS[systems], "--report", "report")
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     for candidate in shell.report()["candidates"]:
         blamed = others(candidate["clauses"], "passed", "not-claimed")
-        assert not blamed, f"{candidate['name']}:\n{blamed}\n{ended.said}"
+        assert not blamed, f"{candidate['name']}:\n{blamed}\n{ended.printed}"

@@ -1,4 +1,4 @@
-"""The driver against a real apiserver: what it says of pods is what the apiserver says, and it misses nothing."""
+"""The driver of benchmarks with a real apiserver: its rows agree with the objects, and it misses no event."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def cluster(binaries: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def driving(binaries: dict[str, Path], tmp_path: Path) -> Iterator[Callable[[Path], Driver]]:
-    """Gives a driver of its own for a kubeconfig; ends it."""
+    """Start a driver for a kubeconfig, and end it with the test."""
     with contextlib.ExitStack() as ending:
 
         def start(kubeconfig: Path) -> Driver:
@@ -89,7 +89,7 @@ def shared(
 
 @pytest.fixture
 def driver(shared: Driver) -> Iterator[Driver]:
-    """Connected to a cluster with `NODES` and an empty namespace `bench`."""
+    """A driver that is connected to a cluster with `NODES` and an empty namespace `bench`."""
     yield shared
     shared.delete_all("bench")
 
@@ -105,7 +105,7 @@ def existing(api: Api, resource: str = "pods") -> dict[str, dict[str, Any]]:
 
 @contextlib.contextmanager
 def binder(api: Api) -> Iterator[None]:
-    """A scheduler that knows one node."""
+    """A scheduler that binds all pods to one node."""
     watch = api.watch("pods", api.list("pods")["metadata"]["resourceVersion"], "bench")
 
     def bind() -> None:
@@ -122,7 +122,7 @@ def binder(api: Api) -> Iterator[None]:
         thread.join()
 
 
-def test_nodes_are_the_template_but_for_name_and_labels(driver: Driver, cluster: LeanCluster) -> None:
+def test_nodes_equal_the_template_except_for_name_and_labels(driver: Driver, cluster: LeanCluster) -> None:
     found = existing(cluster.api, "nodes")
     assert sorted(found) == sorted(NODES)
     for number, name in enumerate(NODES):
@@ -131,8 +131,8 @@ def test_nodes_are_the_template_but_for_name_and_labels(driver: Driver, cluster:
         assert found[name]["status"]["addresses"] == [{"type": "Hostname", "address": name}]
 
 
-def test_who_is_measured_does_not_queue_for_the_apiserver(cluster: LeanCluster) -> None:
-    """API Priority and Fairness names in each answer what it took the request for."""
+def test_requests_of_a_measured_scheduler_are_exempt_from_priority_and_fairness(cluster: LeanCluster) -> None:
+    """API Priority and Fairness names in each answer the FlowSchema of the request."""
     schema = cluster.api.get("flowschemas", NAMESPACE)
     assert schema["spec"]["priorityLevelConfiguration"]["name"] == "exempt"
     candidate = VersionApi(new_client_from_config(str(cluster.identity("candidate", Rbac()).kubeconfig)))
@@ -145,11 +145,11 @@ def test_who_is_measured_does_not_queue_for_the_apiserver(cluster: LeanCluster) 
     wait_for(probe, SEEN, what="the FlowSchema to apply")
 
 
-def test_a_namespace_has_the_account_that_pods_need(driver: Driver, cluster: LeanCluster) -> None:
+def test_a_namespace_has_its_default_service_account(driver: Driver, cluster: LeanCluster) -> None:
     assert cluster.api.get("serviceaccounts", "default", "bench")
 
 
-def test_rows_say_what_the_apiserver_says(driver: Driver, cluster: LeanCluster, tmp_path: Path) -> None:
+def test_rows_agree_with_the_objects_of_the_apiserver(driver: Driver, cluster: LeanCluster, tmp_path: Path) -> None:
     created = driver.create(pods("g", 100, POD, LARGE))
     assert driver.wait("g", 0.0) == Bound(0, 100)
     assert driver.bind("g", NODES).pods == 100
@@ -169,7 +169,7 @@ def test_rows_say_what_the_apiserver_says(driver: Driver, cluster: LeanCluster, 
         assert row.answered < row.seen
 
 
-def test_a_group_goes_on_where_it_has_pods(driver: Driver, tmp_path: Path) -> None:
+def test_pods_that_are_added_to_a_group_continue_its_numbers(driver: Driver, tmp_path: Path) -> None:
     driver.create(pods("g", 2))
     driver.create(pods("g", 2))
     assert [row.pod for row in driver.rows("g", tmp_path / "rows.csv")] == ["g-0", "g-1", "g-2", "g-3"]
@@ -195,11 +195,11 @@ def test_one_at_a_time_waits_for_each_binding(driver: Driver, cluster: LeanClust
         assert before.seen < row.sent
 
 
-def test_one_at_a_time_ends_with_a_pod_that_nobody_binds(driver: Driver) -> None:
+def test_one_at_a_time_ends_with_a_pod_that_is_not_bound(driver: Driver) -> None:
     assert driver.one_at_a_time(pods("g", 5), 0.1) == Bound(0, 1)
 
 
-def test_deleting_a_group_spares_others(driver: Driver, cluster: LeanCluster) -> None:
+def test_deleting_a_group_keeps_other_groups(driver: Driver, cluster: LeanCluster) -> None:
     driver.create(pods("g", 20))
     driver.create(pods("h", 1))
     assert driver.delete("g").pods == 20
@@ -210,10 +210,10 @@ def test_deleting_a_group_spares_others(driver: Driver, cluster: LeanCluster) ->
     assert driver.wait("g", 0.0) == Bound(0, 1)
 
 
-def test_emptying_a_namespace_takes_all_pods(
+def test_emptying_a_namespace_deletes_all_pods(
     driver: Driver, driving: Callable[[Path], Driver], cluster: LeanCluster
 ) -> None:
-    """Also those of others, from before it was connected."""
+    """Also pods of other clients, from before it was connected."""
     driver.create(pods("g", 5))
     assert driving(cluster.admin_kubeconfig).delete_all("bench").pods == 5
     assert not existing(cluster.api)
@@ -229,13 +229,13 @@ REFUSED: dict[str, tuple[Pods, str]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_cannot_be_created_is_told(what: str, driver: Driver) -> None:
+def test_an_object_that_cannot_be_created_is_an_error(what: str, driver: Driver) -> None:
     driver.create(pods("g", 1))
-    asked, expected = REFUSED[what]
+    refused, expected = REFUSED[what]
     with pytest.raises(HostError, match=expected):
-        driver.create(asked)
+        driver.create(refused)
     with pytest.raises(HostError, match=expected):
-        driver.arrive(asked, [0.0, 0.0, 0.0])
+        driver.arrive(refused, [0.0, 0.0, 0.0])
 
 
 def churned(driver: Driver, churn: ChurnLoad, enough: Callable[[], bool]) -> Any:
@@ -249,7 +249,7 @@ def churned(driver: Driver, churn: ChurnLoad, enough: Callable[[], bool]) -> Any
     return driver.stop_churn("one")
 
 
-def test_churn_creates_so_many_and_then_stops(driver: Driver, cluster: LeanCluster) -> None:
+def test_churn_creates_the_given_number_and_then_stops(driver: Driver, cluster: LeanCluster) -> None:
     churn = ChurnLoad("create", 3, [{**NODE, "metadata": {"generateName": "churn-"}}, POD], 0.01, "bench")
     result = churned(driver, churn, lambda: len(existing(cluster.api)) == 3)
     assert (result.created, result.failed) == (6, 0)
@@ -279,7 +279,7 @@ def test_churn_recreates_what_it_has_deleted(driver: Driver, cluster: LeanCluste
     assert not existing(cluster.api, "services")
 
 
-def test_churn_that_fails_says_so(driver: Driver, cluster: LeanCluster) -> None:
+def test_failed_requests_of_churn_are_counted_with_the_error(driver: Driver, cluster: LeanCluster) -> None:
     begun = [POD, {**POD, "spec": {}}]
     result = churned(driver, ChurnLoad("create", 2, begun, 0.01, "bench"), lambda: len(existing(cluster.api)) == 2)
     assert result.created == 2
@@ -292,7 +292,7 @@ class Dead:
         return CandidateError("the scheduler has ended")
 
 
-def test_a_command_that_is_given_up_is_over(driver: Driver, cluster: LeanCluster) -> None:
+def test_an_abandoned_command_ends(driver: Driver, cluster: LeanCluster) -> None:
     with pytest.raises(CandidateError, match="the scheduler has ended"):
         driver.arrive(pods("g", 2), [0.0, 3600.0], watching=(Dead(),))
     assert driver.wait("g", 0.0).bound == 0  # is answered, an hour before the second pod
@@ -301,7 +301,7 @@ def test_a_command_that_is_given_up_is_over(driver: Driver, cluster: LeanCluster
 
 
 class Relay:
-    """Passes on what comes for the apiserver, until it drops all connections."""
+    """Forwards connections to the apiserver, until it drops all of them."""
 
     def __init__(self, kubeconfig: Path, own: Path) -> None:
         document = json.loads(kubeconfig.read_text())
@@ -323,7 +323,7 @@ class Relay:
                 self._lines.append((client, thread))
 
     def _pass_on(self, client: socket.socket) -> None:
-        """Until either side ends the connection."""
+        """Forward until either side ends the connection."""
         with client, socket.create_connection(("127.0.0.1", self._port)) as server:
             back = threading.Thread(target=self._pump, args=(server, client))
             back.start()
@@ -337,7 +337,7 @@ class Relay:
                 sink.sendall(data)
 
     def drop(self) -> None:
-        """Returns when all connections that there were have ended."""
+        """Drop all connections, and return when they have ended."""
         dropped, self._lines = self._lines, []
         for client, _ in dropped:
             _shut(client)
@@ -345,16 +345,16 @@ class Relay:
             thread.join()
 
     def close(self) -> None:
-        """Refuse connections, and drop those that there are. Safe to call twice."""
+        """Refuse connections, and drop open ones. Safe to call twice."""
         _shut(self._listener)
         self._accepting.join()
         self._listener.close()
         self.drop()
 
 
-def _shut(one: socket.socket) -> None:
+def _shut(end: socket.socket) -> None:
     with contextlib.suppress(OSError):  # it is shut
-        one.shutdown(socket.SHUT_RDWR)
+        end.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.fixture
@@ -364,7 +364,7 @@ def relay(cluster: LeanCluster, tmp_path: Path) -> Iterator[Relay]:
     running.close()
 
 
-def test_a_watch_that_breaks_goes_on_where_it_was(
+def test_a_broken_watch_is_resumed_where_it_ended(
     driver: Driver, driving: Callable[[Path], Driver], relay: Relay, tmp_path: Path
 ) -> None:
     behind = driving(tmp_path / "kubeconfig")
@@ -377,7 +377,7 @@ def test_a_watch_that_breaks_goes_on_where_it_was(
     assert behind.wait("h", ENOUGH) == Bound(3, 3)
 
 
-def test_a_watch_that_is_lost_is_told_at_every_command(
+def test_a_lost_watch_fails_every_later_command(
     driver: Driver, driving: Callable[[Path], Driver], relay: Relay, tmp_path: Path
 ) -> None:
     behind = driving(tmp_path / "kubeconfig")
@@ -389,7 +389,7 @@ def test_a_watch_that_is_lost_is_told_at_every_command(
         behind.create(pods("h", 1))
 
 
-def test_a_cluster_that_is_not_there(driving: Callable[[Path], Driver], relay: Relay, tmp_path: Path) -> None:
+def test_a_refused_connection_is_an_error(driving: Callable[[Path], Driver], relay: Relay, tmp_path: Path) -> None:
     relay.close()
     with pytest.raises(HostError, match=r"connect: .+refused"):
         driving(tmp_path / "kubeconfig")
@@ -406,10 +406,10 @@ driver.arrive(Pods("killed", "bench", "killed-", 2, [__import__("json").loads(te
 """
 
 
-def test_it_ends_with_a_harness_that_is_killed(
+def test_the_driver_ends_with_a_harness_that_is_killed(
     driver: Driver, cluster: LeanCluster, binaries: dict[str, Path], tmp_path: Path
 ) -> None:
-    """Amid a command."""
+    """The harness is killed during a command."""
     argv = (str(binaries[BINARY]), str(cluster.admin_kubeconfig), str(tmp_path), json.dumps(POD))
     with subprocess.Popen((sys.executable, "-c", HOLDS, *argv), stdout=subprocess.PIPE, text=True) as harness:
         assert harness.stdout is not None
@@ -428,7 +428,7 @@ def test_it_ends_with_a_harness_that_is_killed(
     def gone() -> None:
         with contextlib.suppress(FileNotFoundError):
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-            if state != "Z":  # it has ended, and nobody has asked how
+            if state != "Z":  # it has ended, and its exit status was not read
                 raise NotYet(f"{pid} lives")
 
     wait_for(gone, SEEN, what="the driver to end")

@@ -1,4 +1,6 @@
-"""Clusters that others run are judged as far as they let us, and left as they were. Here: `schedproof cluster up`."""
+"""Existing clusters are judged as far as they permit, and left as they were. Here: a cluster of `schedproof cluster
+up`.
+"""
 
 from __future__ import annotations
 
@@ -38,18 +40,18 @@ class Up:
         self.command.says("try: ")
         shell.watch()
         lines = dict(line.split(": ", 1) for line in self.command.so_far.out.splitlines() if ": " in line)
-        self.said = {name.strip(): value.strip() for name, value in lines.items()}
-        self.kubeconfig = self.said["kubeconfig"]
+        self.printed = {name.strip(): value.strip() for name, value in lines.items()}
+        self.kubeconfig = self.printed["kubeconfig"]
         self.access: Access = read_access(Path(self.kubeconfig), "", folder)
         self.api = self.access.api()
 
     def run(self, shell: Shell, *options: str, candidate: str = "least-traffic-extender", **changed: str) -> Running:
-        to = {"kubeconfig": self.kubeconfig, "prometheus": self.said["prometheus"], **changed}
+        to = {"kubeconfig": self.kubeconfig, "prometheus": self.printed["prometheus"], **changed}
         given = [f"--{name}={value}" for name, value in to.items()]
         return shell.start("schedproof", "run", candidate, "--cluster=existing", "--report=report", *given, *options)
 
     def everything(self) -> dict[str, Any]:
-        """What could be left in it, or be left changed."""
+        """All objects that could be left or changed in it."""
         found: dict[str, Any] = {
             f"{resource} {item['metadata'].get('namespace', '')}/{item['metadata']['name']}": item["metadata"].get(
                 "labels"
@@ -76,7 +78,7 @@ def up(shells: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     yield up
     up.command.interrupt()
     ended = up.command.ends()
-    assert ended.code == 130, ended.said
+    assert ended.code == 130, ended.printed
     shell.expect_nothing_left()
 
 
@@ -96,7 +98,7 @@ def outcomes(shell: Shell) -> dict[str, tuple[str, str]]:
     return {clause["id"]: (clause["outcome"], clause["summary"]) for clause in candidate["clauses"]}
 
 
-def test_what_it_lacks_is_skipped_by_name_and_all_else_is_judged(up: Up, shell: Shell) -> None:
+def test_clauses_on_missing_capabilities_are_skipped_and_all_others_are_judged(up: Up, shell: Shell) -> None:
     lacking = {
         "core/binds": "audit", "core/cordon": "change-nodes", "extender/prioritize-range": "idle-nodes",
         "core/no-nodes": "empty-cluster", "network/real-traffic": "load", "core/bind-uid": "audit, hold-bindings",
@@ -104,27 +106,27 @@ def test_what_it_lacks_is_skipped_by_name_and_all_else_is_judged(up: Up, shell: 
     }  # fmt: skip
     judged = ("core/fit-cpu", "core/requeue-pod-deleted", "network/flip", "extender/malformed")
     ended = up.run(shell, *(f"--clause={clause}" for clause in (*lacking, *judged))).ends()
-    assert ended.code == 3, ended.said
+    assert ended.code == 3, ended.printed
     assert "this cluster lacks the capability audit: core/binds" in ended.out
     found = outcomes(shell)
     for clause, capability in lacking.items():
         assert found[clause] == ("skipped", f"this cluster lacks the capability {capability}")
-    assert {found[clause][0] for clause in (*judged, "core/alive")} == {"passed"}, ended.said
+    assert {found[clause][0] for clause in (*judged, "core/alive")} == {"passed"}, ended.printed
 
 
-def test_with_an_audit_log_an_address_and_leave_to_change_nodes_more_is_judged(up: Up, shell: Shell) -> None:
-    """What `cluster up` prints to be tried, on clauses that need all of it."""
-    _, _, candidate, *options = up.said["try"].split()
+def test_with_an_audit_log_an_address_and_node_changes_more_clauses_are_judged(up: Up, shell: Shell) -> None:
+    """The command that `cluster up` prints, on clauses that need all of its options."""
+    _, _, candidate, *options = up.printed["try"].split()
     clauses = ("core/binds", "core/bind-uid", "core/cordon", "core/requeue-node-added", "extender/prioritize-range")
     command = ("schedproof", "run", candidate, *options, "--report=report")
     ended = shell.start(*command, *(f"--clause={clause}" for clause in clauses)).ends()
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     found = outcomes(shell)
     always = ("core/alive", "core/own-pods-only", "core/all-accounted", "core/feasible")
     assert {clause: found[clause][0] for clause in (*clauses, *always)} == dict.fromkeys((*clauses, *always), "passed")
 
 
-def test_what_a_killed_run_has_left_is_removed_and_its_nodes_are_put_back(up: Up, shell: Shell) -> None:
+def test_clean_removes_objects_of_a_killed_run_and_restores_its_nodes(up: Up, shell: Shell) -> None:
     def noted() -> None:
         nodes = {node["metadata"]["name"]: node for node in up.api.list("nodes")["items"]}
         if not any(NOTE in (node["metadata"].get("annotations") or {}) for node in nodes.values()):
@@ -136,19 +138,19 @@ def test_what_a_killed_run_has_left_is_removed_and_its_nodes_are_put_back(up: Up
     command.process.kill()
     command.ends()
     cleaned = shell.schedproof("clean", "--kubeconfig", up.kubeconfig)
-    assert cleaned.code == 0, cleaned.said
-    assert "removed namespaces/schedproof-run\n" in cleaned.out, cleaned.said
-    assert "(restored)\n" in cleaned.out, cleaned.said
+    assert cleaned.code == 0, cleaned.printed
+    assert "removed namespaces/schedproof-run\n" in cleaned.out, cleaned.printed
+    assert "(restored)\n" in cleaned.out, cleaned.printed
 
 
-def test_who_cannot_be_served_is_told_why(up: Up, shells: Any, tmp_path: Path) -> None:
-    nobody = bootstrap.identity(
+def test_a_cluster_that_cannot_be_used_is_refused_with_the_reason(up: Up, shells: Any, tmp_path: Path) -> None:
+    unprivileged = bootstrap.identity(
         up.api, "nobody", Rbac(), directory=tmp_path, server=up.access.url, ca=up.access.ca, home="default"
     )
     wrong: dict[str, dict[str, str]] = {
         "in use by run 'of this test'": {},
         "has no context 'other'": {"context": "other"},
-        "cannot list resource": {"kubeconfig": str(nobody.kubeconfig)},
+        "cannot list resource": {"kubeconfig": str(unprivileged.kubeconfig)},
         "Prometheus does not respond at http://127.0.0.1:1": {"prometheus": "http://127.0.0.1:1"},
     }
     with contextlib.ExitStack() as undo:
@@ -157,13 +159,13 @@ def test_who_cannot_be_served_is_told_why(up: Up, shells: Any, tmp_path: Path) -
         started = [(text, shell := shells(), up.run(shell, candidate="stock", **how)) for text, how in wrong.items()]
         for text, shell, command in started:
             ended = command.ends()
-            assert ended.code == 2, ended.said
-            assert text in ended.err, ended.said
-            assert "  fix: " in ended.err, ended.said
+            assert ended.code == 2, ended.printed
+            assert text in ended.err, ended.printed
+            assert "  fix: " in ended.err, ended.printed
             shell.expect_nothing_left()
 
 
-def test_a_cluster_goes_with_its_command_also_by_sigkill(shell: Shell, tmp_path: Path) -> None:
+def test_a_cluster_ends_with_its_command_even_by_sigkill(shell: Shell, tmp_path: Path) -> None:
     up = Up(shell, tmp_path)
     up.command.process.kill()
     assert up.command.ends().code == -signal.SIGKILL

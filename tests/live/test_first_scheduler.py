@@ -1,4 +1,4 @@
-"""A scheduler as in many a tutorial, mended step by step: the first cause that is shown is what the next step mends."""
+"""A scheduler as in many a tutorial, fixed step by step: the first cause in the report is what the next step fixes."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ PAGE = 100
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_the_first_cause_is_what_the_next_step_mends(shell: Shell, step: str) -> None:
+def test_the_first_cause_is_what_the_next_step_fixes(shell: Shell, step: str) -> None:
     ended = shell.schedproof("run", str(FOLDER / step), "--report=report")
-    assert ended.code == 1, ended.said
+    assert ended.code == 1, ended.printed
     (candidate,) = shell.report()["candidates"]
     first, *_ = candidate["causes"]
-    assert (first["kind"], first["about"]) == STEPS[step], ended.said
+    assert (first["kind"], first["about"]) == STEPS[step], ended.printed
     page = ended.out[ended.out.index("clauses that passed, of those that are claimed:") :]
     assert len(page.splitlines()) <= PAGE
     shell.expect_nothing_left()
@@ -51,7 +51,7 @@ def test_the_first_cause_is_what_the_next_step_mends(shell: Shell, step: str) ->
 
 def test_the_last_step_passes(shell: Shell) -> None:
     ended = shell.schedproof("run", str(FOLDER / LAST), "--report=report")
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     shell.expect_nothing_left()
 
 

@@ -1,4 +1,5 @@
-"""What the gate tries of the live tests: a little of each, on every kind of cluster. What is `slow` tries it whole.
+"""The part of the live tests that the gate runs: some of each, on every kind of cluster; tests marked `slow` run the
+rest.
 
 Each command has one cluster, so that a worker of pytest needs no more of the machine than the slot that it holds.
 """
@@ -73,13 +74,13 @@ recorded histories (tests/judge/test_recorded.py)."""
 
 
 @pytest.mark.parametrize("candidate", TRIED)
-def test_a_candidate_without_defect_passes_a_clause_of_each_family(shell: Shell, candidate: str) -> None:
+def test_a_correct_candidate_passes_a_clause_of_each_family(shell: Shell, candidate: str) -> None:
     clauses = (f"--clause={clause}" for clause in TRIED[candidate])
     ended = shell.schedproof("run", candidate, *clauses, "--jobs=1", "--report=report")
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     (judged,) = shell.report()["candidates"]
     outcomes = {clause["id"]: clause["outcome"] for clause in judged["clauses"]}
-    assert outcomes.items() >= dict.fromkeys((*TRIED[candidate], "core/alive"), "passed").items(), ended.said
+    assert outcomes.items() >= dict.fromkeys((*TRIED[candidate], "core/alive"), "passed").items(), ended.printed
 
 
 def test_a_run_that_is_killed_leaves_nothing_but_evidence(shell: Shell) -> None:
@@ -88,57 +89,59 @@ def test_a_run_that_is_killed_leaves_nothing_but_evidence(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         ("run no-such-candidate", "candidate 'no-such-candidate' not found"),
         ("run stock --clause core/bind", "did you mean core/binds, "),
         ("judge .", "no history in ."),
     ],
 )
-def test_wrong_input_is_refused(shell: Shell, typed: str, said: str) -> None:
-    expect_refused(shell.schedproof(*typed.split()), said)
+def test_wrong_input_is_refused(shell: Shell, typed: str, message: str) -> None:
+    expect_refused(shell.schedproof(*typed.split()), message)
     assert not list(shell.work.iterdir())
 
 
-def test_a_new_extender_runs_as_it_is_written(shell: Shell) -> None:
+def test_a_new_extender_passes_without_changes(shell: Shell) -> None:
     assert shell.schedproof("init", "extender", "mine").code == 0
     clauses = ("core/binds", "network/flip", "extender/healthz", "normalize/range")
     ended = shell.schedproof("run", "mine", *(f"--clause={clause}" for clause in clauses), "--jobs=1")
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
 
 
-def test_a_benchmark_measures_what_is_bound(shell: Shell) -> None:
+def test_a_benchmark_measures_rounds_whose_pods_are_all_bound(shell: Shell) -> None:
     """A busy machine may leave the comparison unproved."""
     options = ("--workload=network-aware", "--nodes=5", "--pods=30", "--rounds=5", "--mode=drain", "--report=report")
     ended = shell.schedproof("bench", "least-traffic-extender", *options)
-    assert ended.code in (0, 3), ended.said
+    assert ended.code in (0, 3), ended.printed
     document = json.loads((shell.work / "report" / "bench.json").read_text())
-    assert {one["candidate"] for one in document["measurements"]} == {"stock", "least-traffic-extender"}
+    assert {entry["candidate"] for entry in document["measurements"]} == {"stock", "least-traffic-extender"}
     for measurement in document["measurements"]:
-        assert all(one["bound"] == one["pods"] == 30 for one in measurement["rounds"]), ended.said
+        assert all(round_["bound"] == round_["pods"] == 30 for round_ in measurement["rounds"]), ended.printed
 
 
 @pytest.mark.parametrize("candidate", ["least-traffic-extender", "least-traffic-plugin"])
-def test_scores_are_asked_for_on_every_surface(shell: Shell, candidate: str) -> None:
+def test_scores_are_queried_on_every_surface(shell: Shell, candidate: str) -> None:
     options = ("--clause=normalize/order", "--cases=10", "--report=report")
     ended = shell.schedproof("normalize", candidate, *options)
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     (judged,) = shell.report()["candidates"]
     (order,) = [clause for clause in judged["clauses"] if clause["id"] == "normalize/order"]
-    surfaces = {one["surface"] for one in order["evidence"]["scorings"] if one["cases"]}
+    surfaces = {scoring["surface"] for scoring in order["evidence"]["scorings"] if scoring["cases"]}
     expected = {"python", "extender"} if candidate.endswith("extender") else {"plugin"}
     assert surfaces == {*expected, "scheduler"}
 
 
-def test_a_cluster_of_others_is_judged_and_left_as_it_was(shell: Shell) -> None:
+def test_an_existing_cluster_is_judged_and_left_as_it_was(shell: Shell) -> None:
     up = shell.start("schedproof", "cluster", "up", "--nodes=3")
     up.says("try: ")
     (line,) = [line for line in up.so_far.out.splitlines() if line.strip().startswith("try: ")]
     _, _, *options = line.partition("try: ")[2].split()
     ended = shell.schedproof("run", *options, "--clause=core/binds", "--clause=network/flip", "--report=report")
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     (judged,) = shell.report()["candidates"]
-    assert not others([one for one in judged["clauses"] if one["id"] == "network/flip"], "passed"), ended.said
+    assert not others([clause for clause in judged["clauses"] if clause["id"] == "network/flip"], "passed"), (
+        ended.printed
+    )
     up.interrupt()
     assert up.ends().code == 130
 
@@ -157,4 +160,4 @@ def test_an_extender_is_judged_on_kind(shell: Shell) -> None:
     clauses = ("--clause=core/binds", "--clause=core/fit-cpu", "--clause=network/least-traffic")
     options = ("--cluster=kind", "--report=report", *clauses)
     ended = shell.schedproof("run", "least-traffic-extender", *options, deadline=KIND_ENDS)
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed

@@ -1,4 +1,4 @@
-"""A hostile candidate: judged as any other, whatever it destroys, floods, forges or tells; the next is untouched."""
+"""A hostile candidate is judged as any other, whatever it deletes, floods or forges; the next is untouched."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ assert not os.listdir(os.environ["TMPDIR"])
 subprocess.run(f'rm -rf "$TMPDIR"/* {scratch}/* {report}/candidates/* {report}/cluster/*', shell=True, stderr=-3)
 (pathlib.Path(os.environ["TMPDIR"]) / "left").touch()
 
-def asked(method, path):
+def status_of(method, path):
     try:
         return urllib.request.urlopen(urllib.request.Request(sys.argv[3] + path, b"", method=method)).status
     except urllib.error.HTTPError as refused:
@@ -34,9 +34,9 @@ def asked(method, path):
 
 (pathlib.Path(__file__).parent / "seen.json").write_text(json.dumps({
     "evidence": os.listdir(report),
-    "prometheus": {"query": asked("POST", "/api/v1/query?query=up"), "write": asked("POST", "/api/v1/write"),
-    "otlp": asked("POST", "/api/v1/otlp/v1/metrics"), "quit": asked("PUT", "/-/quit"),
-    "alive": asked("POST", "/api/v1/query?query=up")},
+    "prometheus": {"query": status_of("POST", "/api/v1/query?query=up"), "write": status_of("POST", "/api/v1/write"),
+    "otlp": status_of("POST", "/api/v1/otlp/v1/metrics"), "quit": status_of("PUT", "/-/quit"),
+    "alive": status_of("POST", "/api/v1/query?query=up")},
 }))
 print("x" * 1023 * 1024 * 50)
 
@@ -75,12 +75,12 @@ def ended(shells: Any) -> tuple[Shell, Ended]:
     return shell, shell.schedproof("run", "candidate.yaml", "stock", *options)
 
 
-def test_it_sees_no_evidence_of_any_instance_or_candidate(ended: tuple[Shell, Ended]) -> None:
+def test_a_hostile_candidate_sees_no_evidence_of_any_instance_or_candidate(ended: tuple[Shell, Ended]) -> None:
     shell, _ = ended
     assert json.loads((shell.work / "seen.json").read_text())["evidence"] == []
 
 
-def test_prometheus_takes_questions_from_it_and_nothing_else(ended: tuple[Shell, Ended]) -> None:
+def test_prometheus_accepts_only_queries_of_a_hostile_candidate(ended: tuple[Shell, Ended]) -> None:
     shell, _ = ended
     answers = json.loads((shell.work / "seen.json").read_text())["prometheus"]
     assert answers == {"query": 200, "write": 403, "otlp": 403, "quit": 403, "alive": 200}
@@ -90,9 +90,9 @@ def files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_what_it_did_is_judged_and_the_next_candidate_passes(ended: tuple[Shell, Ended]) -> None:
+def test_a_hostile_candidate_fails_and_the_next_candidate_passes(ended: tuple[Shell, Ended]) -> None:
     shell, command = ended
-    assert command.code == 1, command.said
+    assert command.code == 1, command.printed
     hostile, stock = (
         {clause["id"]: clause["outcome"] for clause in candidate["clauses"]}
         for candidate in shell.report()["candidates"]
@@ -102,7 +102,7 @@ def test_what_it_did_is_judged_and_the_next_candidate_passes(ended: tuple[Shell,
     shell.expect_nothing_left()
 
 
-def test_no_secret_is_kept_but_in_its_own_log(ended: tuple[Shell, Ended]) -> None:
+def test_secrets_are_kept_only_in_the_candidate_s_own_log(ended: tuple[Shell, Ended]) -> None:
     shell, command = ended
     report = (shell.work / "report" / "report.json").read_text()
     assert "refused (redacted) by http://me:(redacted)@example.com/" in report
@@ -112,20 +112,20 @@ def test_no_secret_is_kept_but_in_its_own_log(ended: tuple[Shell, Ended]) -> Non
         if (content := path.read_bytes()) and any(secret.encode() in content for secret in (TOKEN, PASSWORD))
     ]
     assert telling == ["candidate.log"]
-    assert TOKEN not in command.said
-    assert PASSWORD not in command.said
+    assert TOKEN not in command.printed
+    assert PASSWORD not in command.printed
 
 
-def test_nothing_that_it_prints_is_obeyed_by_a_terminal(ended: tuple[Shell, Ended]) -> None:
+def test_control_characters_of_a_candidate_do_not_reach_the_terminal(ended: tuple[Shell, Ended]) -> None:
     shell, command = ended
     assert r"\x1b[2Jpanic" in command.out
-    shown = command.said + "".join(
+    shown = command.printed + "".join(
         (shell.work / "report" / f"{name}").read_text() for name in ("report.html", "junit.xml")
     )
     assert "\x1b" not in shown
 
 
-def test_its_flood_is_capped_and_all_evidence_is_private(ended: tuple[Shell, Ended]) -> None:
+def test_the_log_of_a_hostile_candidate_is_capped_and_all_evidence_is_private(ended: tuple[Shell, Ended]) -> None:
     shell, _ = ended
     report = shell.work / "report"
     log = report / "candidates" / "hostile" / "candidate.log"

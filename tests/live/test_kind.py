@@ -1,4 +1,4 @@
-"""The main job on kind: the same verdicts as on the embedded cluster, with candidates deployed as their users do."""
+"""`schedproof run` on kind: the same verdicts as on the embedded cluster, with candidates deployed as by users."""
 
 from __future__ import annotations
 
@@ -48,27 +48,27 @@ def verdicts(candidate: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.parametrize("candidate", REFERENCES)
 def test_a_reference_has_the_same_verdicts_as_on_the_embedded_cluster(shell: Shell, candidate: str) -> None:
-    """There they pass all that they claim, as other tests show: here as well, but for what kind cannot show."""
+    """On embedded clusters the references pass all that they claim; here too, except for what kind cannot try."""
     options = (*EVERYWHERE, *REFERENCES[candidate], "--cluster=kind", "--allow-skipped", "--report=report")
     ended = shell.schedproof("run", candidate, *options, deadline=KIND_ENDS)
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     (judged,) = shell.report()["candidates"]
     found = verdicts(judged)
     if "--profile=core" in options:
         # Not every reference claims it, and no kubelet starts a pod whose devices no driver prepares.
         assert found.pop("core/dra")[0] in ("skipped", "not-claimed")
-    asked = {clause for clause in LACKING if f"--profile={clause.partition('/')[0]}" in options}
+    selected = {clause for clause in LACKING if f"--profile={clause.partition('/')[0]}" in options}
     assert {clause: found.pop(clause) for clause in LACKING if clause in found} == {
-        clause: ("skipped", f"this cluster lacks the capability {LACKING[clause]}") for clause in asked
+        clause: ("skipped", f"this cluster lacks the capability {LACKING[clause]}") for clause in selected
     }
-    assert {outcome for outcome, _ in found.values()} == {"passed", "not-claimed"}, ended.said
+    assert {outcome for outcome, _ in found.values()} == {"passed", "not-claimed"}, ended.printed
 
 
-def test_a_compiled_scheduler_takes_the_control_planes_place(shell: Shell) -> None:
-    """D1's own proof: traffic on all workers but one, the pod lands there, and the report shows the scores."""
+def test_a_compiled_scheduler_replaces_that_of_the_control_plane(shell: Shell) -> None:
+    """D1: with traffic on all workers but one, the pod is bound to that one, and the report shows the scores."""
     options = ("--cluster=kind", "--deploy=control-plane", "--report=report", "--clause=network/real-traffic")
     ended = shell.schedproof("run", "described/d1-network-traffic/corrected", *options, deadline=KIND_ENDS)
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     (candidate,) = shell.report()["candidates"]
     (clause,) = [clause for clause in candidate["clauses"] if clause["id"] == "network/real-traffic"]
     nodes = clause["evidence"]["decisions"][0]["nodes"]
@@ -79,25 +79,25 @@ def test_a_compiled_scheduler_takes_the_control_planes_place(shell: Shell) -> No
     assert quietest["scores"]["D1Corrected"] == max(node["scores"]["D1Corrected"] for node in workers.values()) > 0
 
 
-def test_schedulers_are_measured_on_kinds_own_control_plane(shell: Shell) -> None:
-    """With the cost of its apiserver and its etcd; whoever binds to its own node is wrong."""
+def test_schedulers_are_benchmarked_on_the_control_plane_of_kind(shell: Shell) -> None:
+    """Includes the cost of kind's apiserver and etcd; a scheduler that binds to the control-plane node is wrong."""
     tainted = "d6-ignores-taints"
     options = ("--cluster=kind", "--workload=network-aware", "--nodes=5", "--pods=100", "--rounds=5", "--mode=drain")
     candidate = "described/d6-random-controller/ignores-taints"
     ended = shell.schedproof("bench", candidate, *options, "--phases", "--report=report", deadline=KIND_ENDS)
     document = json.loads((shell.work / "report" / "bench.json").read_text())
-    assert "error" not in document["run"], ended.said
+    assert "error" not in document["run"], ended.printed
     assert document["run"]["cluster"] == "kind"
-    assert {one["candidate"] for one in document["measurements"]} == {"stock", tainted}
+    assert {entry["candidate"] for entry in document["measurements"]} == {"stock", tainted}
     for measurement in document["measurements"]:
-        for one in measurement["rounds"]:
-            assert one["bound"] == one["pods"] == 100, ended.said
-            assert all(one["usage"][server]["peak"] > 0 for server in ("etcd", "kube-apiserver"))
+        for round_ in measurement["rounds"]:
+            assert round_["bound"] == round_["pods"] == 100, ended.printed
+            assert all(round_["usage"][server]["peak"] > 0 for server in ("etcd", "kube-apiserver"))
             if measurement["candidate"] == "stock":
-                assert (one["wrong"], one["not_judged"]) == ([], [])
+                assert (round_["wrong"], round_["not_judged"]) == ([], [])
             else:
                 # That not one pod of 100 goes to one node of 6 happens once in 80 million.
-                assert "control-plane" in "\n".join(one["wrong"])
-    assert [(one["candidate"], one["pods"]) for one in document["phases"]] == [("stock", 100), (tainted, 100)]
-    assert ended.code == 1, ended.said
+                assert "control-plane" in "\n".join(round_["wrong"])
+    assert [(phase["candidate"], phase["pods"]) for phase in document["phases"]] == [("stock", 100), (tainted, 100)]
+    assert ended.code == 1, ended.printed
     shell.expect_nothing_left()

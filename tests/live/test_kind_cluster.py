@@ -1,4 +1,4 @@
-"""A kind cluster by itself: its packets, its nodes, and that nothing of it stays, however its run ends."""
+"""A kind cluster: its packets, its nodes, and that nothing of it is left, however its run ends."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def rates(cluster: Cluster, metric: str) -> dict[str, float]:
-    """Node to bytes per second, of the last seconds: the median over pairs of scrapes that are far enough apart."""
+    """Node to bytes per second of the last seconds: the median over pairs of scrapes that are far enough apart."""
     answer = PrometheusConnect(url=cluster.prometheus_url).custom_query(
         f'{metric}{{device="{cluster.device}"}}[{math.ceil(SECONDS)}s]'
     )
@@ -79,25 +79,25 @@ def rates(cluster: Cluster, metric: str) -> dict[str, float]:
     return found
 
 
-def expect_load(cluster: Cluster, asked: dict[str, float], direction: str) -> None:
-    cluster.set_load(asked, direction)
+def expect_load(cluster: Cluster, requested: dict[str, float], direction: str) -> None:
+    cluster.set_load(requested, direction)
 
     def probe() -> None:
         read = rates(cluster, DIRECTIONS[direction])
-        if any(abs(read.get(node, 0.0) / rate - 1) > TOLERANCE for node, rate in asked.items()):
-            raise NotYet(f"{direction}: {read}, asked for {asked}")
+        if any(abs(read.get(node, 0.0) / rate - 1) > TOLERANCE for node, rate in requested.items()):
+            raise NotYet(f"{direction}: {read}, expected {requested}")
 
     wait_for(probe, LOAD_SEEN, what=f"readings within {TOLERANCE:.0%} of the load", poll=0.5)
-    cluster.set_load(dict.fromkeys(asked, 0.0), direction)
+    cluster.set_load(dict.fromkeys(requested, 0.0), direction)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_real_packets_are_what_was_asked(cluster: Cluster, direction: str) -> None:
+def test_real_packets_have_the_requested_rates(cluster: Cluster, direction: str) -> None:
     """Through the workers' own interfaces, to which kubelets add a little."""
     expect_load(cluster, dict(zip(cluster.nodes, (2e6, 4e6, 2e7), strict=True)), direction)
 
 
-def test_a_node_joins_with_a_load_of_its_own_and_leaves(cluster: Cluster) -> None:
+def test_a_node_joins_with_its_own_load_and_leaves(cluster: Cluster) -> None:
     cluster.add_node("joined")
     expect_load(cluster, {"joined": 1e6, cluster.nodes[0]: 2e6}, "receive")
     # It is a Node object alone: no DaemonSet of the cluster waits for a pod there.
@@ -106,8 +106,8 @@ def test_a_node_joins_with_a_load_of_its_own_and_leaves(cluster: Cluster) -> Non
     assert "joined" not in {node["metadata"]["name"] for node in cluster.api.list("nodes")["items"]}
 
 
-def test_workers_are_alike(cluster: Cluster) -> None:
-    """Nothing but traffic tells them apart: the same room, taken by the same pods."""
+def test_workers_have_the_same_resources_and_pods(cluster: Cluster) -> None:
+    """Only traffic distinguishes them: they have the same allocatable resources, used by the same pods."""
     nodes = [cluster.api.get("nodes", node) for node in cluster.nodes]
     assert len({str(node["status"]["allocatable"]) for node in nodes}) == 1
 
@@ -119,12 +119,12 @@ def test_workers_are_alike(cluster: Cluster) -> None:
 
 
 def paths(value: Any, path: str = "") -> set[str]:
-    """Of the fields of a node that have a value. Conditions and addresses are fields by their types."""
+    """The paths of a node's fields that have a value; conditions and addresses are paths by their types."""
     if isinstance(value, dict):
         return set().union(*(paths(inner, f"{path}.{key}") for key, inner in value.items()), set())
     if isinstance(value, list):
-        types = (one.get("type", "") if isinstance(one, dict) else "" for one in value)
-        return set().union(*(paths(one, f"{path}[{kind}]") for one, kind in zip(value, types, strict=True)), set())
+        types = (entry.get("type", "") if isinstance(entry, dict) else "" for entry in value)
+        return set().union(*(paths(entry, f"{path}[{kind}]") for entry, kind in zip(value, types, strict=True)), set())
     return {path} if value not in (None, "") else set()
 
 
@@ -134,27 +134,28 @@ NOT_OURS = {".metadata.labels.beta.kubernetes.io/os", ".metadata.labels.kubernet
 """DaemonSets select these labels, and would wait for pods where nothing runs them; the ID is that of a container."""
 
 
-def test_nodes_that_join_report_what_a_kubelet_reports(cluster: Cluster) -> None:
+def test_nodes_that_join_report_all_fields_of_a_kubelet(cluster: Cluster) -> None:
     cluster.add_node("joined")
     cluster.add_idle_nodes({"idle": "203.0.113.1"})
     real, *ours = (cluster.api.get("nodes", name) for name in (cluster.nodes[0], "joined", "idle"))
-    told = {path for path in paths(real) if not path.startswith(OF_KIND)}
-    missing = {node["metadata"]["name"]: told - paths(node) - NOT_OURS for node in ours}
+    reported = {path for path in paths(real) if not path.startswith(OF_KIND)}
+    missing = {node["metadata"]["name"]: reported - paths(node) - NOT_OURS for node in ours}
     for node in ours:
         cluster.remove_node(node["metadata"]["name"])
     assert missing == {"joined": set(), "idle": set()}
 
 
 def shape(url: str, node: str) -> set[tuple[tuple[str, str], ...]]:
-    """Each series of a node: names of labels, and values of those that a query may select or join by."""
+    """Each series of a node: names of labels, and the values that a query may select or join by."""
     kept = ("__name__", "collector", "job", "node", "kubernetes_node")
     found = PrometheusConnect(url=url).custom_query(f'{{node="{node}", device!~"veth.*"}}')
     return {
-        tuple(sorted((name, value if name in kept else "") for name, value in one["metric"].items())) for one in found
+        tuple(sorted((name, value if name in kept else "") for name, value in series["metric"].items()))
+        for series in found
     }
 
 
-def test_scripted_series_are_those_of_a_real_scrape(cluster: Cluster) -> None:
+def test_scripted_series_have_the_labels_of_a_real_scrape(cluster: Cluster) -> None:
     counters = {node: Counter(1e9, ((time.time() - 60, 1e5),)) for node in cluster.nodes}
     with contextlib.closing(cluster.scripted_metrics()) as server:
         server.script(Script({(DIRECTIONS["receive"], cluster.device): counters}, cluster.scrape_interval))
@@ -163,14 +164,14 @@ def test_scripted_series_are_those_of_a_real_scrape(cluster: Cluster) -> None:
         assert scripted[node] == shape(cluster.prometheus_url, node)
 
 
-def test_what_a_killed_run_left_is_cleaned_and_a_foreign_cluster_stays(shell: Shell) -> None:
-    """Killed while Docker makes its nodes, and once containers run beside them."""
+def test_clean_removes_the_cluster_of_a_killed_run_and_keeps_a_foreign_cluster(shell: Shell) -> None:
+    """Killed while Docker creates its nodes, and once other containers of the run exist."""
     before = docker_has()
     name, foreign = f"killed-{os.getpid()}", f"foreign-{os.getpid()}"
 
     def making() -> None:
         if not docker("ps", "--all", "--quiet", f"--filter=label={CLUSTER_LABEL}={name}").strip():
-            raise NotYet(command.so_far.said)
+            raise NotYet(command.so_far.printed)
 
     image = our_images("1.36").workload
     for moment in ("kind nodes", "nodes ready ..."):
@@ -185,7 +186,7 @@ def test_what_a_killed_run_left_is_cleaned_and_a_foreign_cluster_stays(shell: Sh
             os.kill(command.process.pid, signal.SIGKILL)
             command.process.wait()
             cleaned = shell.schedproof("clean")
-            assert f"removed kind cluster {name}" in cleaned.out, cleaned.said
+            assert f"removed kind cluster {name}" in cleaned.out, cleaned.printed
             assert docker_has()["containers"] == before["containers"] | {foreign}
         finally:
             docker("rm", foreign)

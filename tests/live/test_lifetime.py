@@ -1,4 +1,4 @@
-"""However a run ends, nothing of it is left but its evidence."""
+"""However a run ends, only its evidence is left."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def test_crash(case):
 """
 
 
-def test_a_run_that_ends_leaves_its_evidence_and_nothing_else(shell: Shell) -> None:
+def test_a_run_leaves_only_its_evidence(shell: Shell) -> None:
     command = shell.start("schedproof", "run", "stock", "--clause", "core/binds")
     command.says("attaching stock: done")
     shell.watch()
     ended = command.ends()
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     shell.expect_nothing_left()
     # Without --report: below the folder that it was started in, and the output names it.
     (report,) = (shell.work / "schedproof-results").iterdir()
@@ -58,7 +58,7 @@ def test_a_run_that_ends_leaves_its_evidence_and_nothing_else(shell: Shell) -> N
 
 @dataclasses.dataclass(frozen=True)
 class Blow:
-    """A signal to the harness, some seconds after it has printed something."""
+    """A signal to the harness, some seconds after it has printed a text."""
 
     seed: int
     number: signal.Signals
@@ -68,7 +68,7 @@ class Blow:
 
     @classmethod
     def drawn(cls, seed: int, number: signal.Signals) -> Blow:
-        """Spread over what takes, on an idle machine, 4 s of cluster, 0.5 s of attaching and 8 s of clauses."""
+        """Drawn over the durations on an idle machine: 4 s of cluster, 0.5 s of attaching and 8 s of clauses."""
         after, longest = ((STARTING, 1.0), (STARTING, 4.0), (ATTACHING, 0.6), (ATTACHED, 5.0))[seed % 4]
         return cls(seed, number, after, random.Random(seed).uniform(0, longest), jobs=1 + seed // 4 % 2)
 
@@ -102,37 +102,39 @@ def struck(shells: Any) -> list[tuple[Blow, Ended, Shell]]:
     return list(zip(blows, ended, homes, strict=True))
 
 
-def test_sigkill_at_any_moment_leaves_nothing_but_evidence(struck: list[tuple[Blow, Ended, Shell]]) -> None:
+def test_sigkill_at_any_moment_leaves_only_evidence(struck: list[tuple[Blow, Ended, Shell]]) -> None:
     histories = 0
     for blow, ended, shell in struck:
         if blow.number != signal.SIGKILL:
             continue
-        assert ended.code == -signal.SIGKILL, f"{blow}\n{ended.said}"
+        assert ended.code == -signal.SIGKILL, f"{blow}\n{ended.printed}"
         recorded = list((shell.work / "report").glob("candidates/**/history.jsonl"))
         assert recorded or blow.after != ATTACHED, blow
         if not recorded:
             continue
         # What was tried holds, and the rest is unproved: a candidate has not failed because we were killed.
         verdicts = shell.schedproof("judge", "report")
-        assert verdicts.code in (0, 2, 3), f"{blow}\n{verdicts.said}"
-        assert verdicts.code != 2 or "\n  fix: " in verdicts.said, f"{blow}\n{verdicts.said}"
-        assert "Traceback" not in verdicts.err, f"{blow}\n{verdicts.said}"
+        assert verdicts.code in (0, 2, 3), f"{blow}\n{verdicts.printed}"
+        assert verdicts.code != 2 or "\n  fix: " in verdicts.printed, f"{blow}\n{verdicts.printed}"
+        assert "Traceback" not in verdicts.err, f"{blow}\n{verdicts.printed}"
         histories += 1
     assert histories
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupted_run_unwinds(struck: list[tuple[Blow, Ended, Shell]], number: signal.Signals) -> None:
+def test_an_interrupted_run_closes_in_order_with_exit_code_130(
+    struck: list[tuple[Blow, Ended, Shell]], number: signal.Signals
+) -> None:
     for blow, ended, _ in struck:
         if blow.number == number:
-            assert ended.code == 130, f"{blow}\n{ended.said}"
-            assert "schedproof: interrupted" in ended.err, f"{blow}\n{ended.said}"
-            assert blow.after == STARTING or "\nINTERRUPTED: " in ended.out, f"{blow}\n{ended.said}"
-            assert "Traceback" not in ended.said, f"{blow}\n{ended.said}"
+            assert ended.code == 130, f"{blow}\n{ended.printed}"
+            assert "schedproof: interrupted" in ended.err, f"{blow}\n{ended.printed}"
+            assert blow.after == STARTING or "\nINTERRUPTED: " in ended.out, f"{blow}\n{ended.printed}"
+            assert "Traceback" not in ended.printed, f"{blow}\n{ended.printed}"
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_reader_that_has_seen_enough_keeps_no_run_from_its_end(shell: Shell, jobs: int) -> None:
+def test_a_closed_pipe_does_not_keep_a_run_from_its_end(shell: Shell, jobs: int) -> None:
     run = f"{shell.python} -m schedproof run stock --clause core/binds --jobs {jobs} --report report"
     piped = ["bash", "-c", f"{run} 2>&1 | head -1; exit ${{PIPESTATUS[0]}}"]
     done = subprocess.run(piped, cwd=shell.work, env=shell.env, capture_output=True, text=True, check=False)
@@ -142,7 +144,7 @@ def test_a_reader_that_has_seen_enough_keeps_no_run_from_its_end(shell: Shell, j
     assert list(shell.work.iterdir()) == [shell.work / "report"]
 
 
-def test_an_impatient_second_interrupt_leaves_nothing_either(shell: Shell) -> None:
+def test_a_second_interrupt_leaves_nothing_either(shell: Shell) -> None:
     command = shell.start(*LONG_RUN)
     command.says(ATTACHED)
     shell.watch()
@@ -154,7 +156,7 @@ def test_an_impatient_second_interrupt_leaves_nothing_either(shell: Shell) -> No
 
 
 def test_interrupted_pytest_leaves_nothing(shells: Any) -> None:
-    """Under pytest SIGTERM keeps its default action: it kills without a word."""
+    """Under pytest SIGTERM keeps its default action: it kills with no output."""
     suites = Path(__file__).parents[2] / "suites"
     codes = {signal.SIGINT: pytest.ExitCode.INTERRUPTED, signal.SIGTERM: -signal.SIGTERM}
     started = []
@@ -168,7 +170,7 @@ def test_interrupted_pytest_leaves_nothing(shells: Any) -> None:
         command.process.send_signal(number)
     for number, shell, command in started:
         ended = command.ends()
-        assert ended.code == codes[number], ended.said
+        assert ended.code == codes[number], ended.printed
         shell.expect_nothing_left()
         assert (shell.work / HISTORY).exists()
 
@@ -177,7 +179,7 @@ def _case_begun(shell: Shell, command: Running) -> Any:
     def probe() -> None:
         history = shell.work / HISTORY
         if not history.exists() or '"kind":"case"' not in history.read_text():
-            raise NotYet(command.so_far.said)
+            raise NotYet(command.so_far.printed)
 
     return probe
 
@@ -192,12 +194,12 @@ def test_a_suite_that_crashes_leaves_nothing(shells: Any) -> None:
         started.append((crash, shell, shell.start("pytest", "test_crash.py", *options)))
     for crash, shell, command in started:
         ended = command.ends()
-        assert ended.code == codes[crash], ended.said
+        assert ended.code == codes[crash], ended.printed
         shell.expect_nothing_left()
         assert (shell.work / HISTORY).exists()
 
 
-def test_clean_removes_what_a_power_cut_leaves_and_nothing_else(shell: Shell) -> None:
+def test_clean_removes_leftovers_of_a_power_cut_and_nothing_in_use(shell: Shell) -> None:
     # One cluster each: a second one of theirs would come in between.
     cut = shell.start(*LONG_RUN, "--jobs", "1")
     cut.says(ATTACHING)
@@ -216,11 +218,11 @@ def test_clean_removes_what_a_power_cut_leaves_and_nothing_else(shell: Shell) ->
     link.symlink_to(target)
 
     cleaned = shell.schedproof("clean")
-    assert cleaned.code == 0, cleaned.said
-    assert cleaned.out.splitlines()[0] == f"removed {leftover}", cleaned.said
+    assert cleaned.code == 0, cleaned.printed
+    assert cleaned.out.splitlines()[0] == f"removed {leftover}", cleaned.printed
     assert set(shell.scratch.iterdir()) == {living, foreign, target, link}
     ended = in_use.ends()
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
 
     for path in (link, target / ".owner"):
         path.unlink()
@@ -231,7 +233,7 @@ def test_clean_removes_what_a_power_cut_leaves_and_nothing_else(shell: Shell) ->
 
 
 def _power_cut(shell: Shell, command: Running) -> None:
-    """End the harness and process 1 of its sandbox together, so that neither can clean up."""
+    """Kill the harness and PID 1 of its sandbox together, so that neither can clean up."""
 
     def sandbox() -> list[int]:
         found = [int(e.name) for e in shell.processes() if b"sandbox_init.py" in (e / "cmdline").read_bytes()]

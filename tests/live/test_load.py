@@ -1,4 +1,4 @@
-"""Bytes per second at the device: what was asked for is what prometheus-api-client reads back."""
+"""Bytes per second at the device: prometheus-api-client reads back the load that was set."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def busy_machine() -> Iterator[None]:
-    """Every processor has something else to do."""
+    """A machine on which every processor is busy."""
     spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
     yield
     for spinner in spinners:
@@ -53,7 +53,7 @@ def busy_machine() -> Iterator[None]:
 def read_back(cluster: Cluster, metric: str, since: float) -> dict[str, float]:
     """Node to growth per second between two scrapes since a moment.
 
-    A scrape bears the time at which Prometheus began it. On a busy machine the exporter may read its counter a tenth
+    A scrape has the time at which Prometheus began it. On a busy machine the exporter may read its counter a tenth
     of a second later, so it is the median over all pairs of scrapes that are far enough apart.
     """
     server = PrometheusConnect(url=cluster.prometheus_url)
@@ -70,7 +70,7 @@ def read_back(cluster: Cluster, metric: str, since: float) -> dict[str, float]:
 
 
 def send(cluster: Cluster, rates: dict[str, float]) -> float:
-    """Put load on for some seconds; since when it can be read."""
+    """Put load on for some seconds; return the time since which it can be read."""
     cluster.set_load(rates)
     # A scrape that was on its way may still show less.
     since = time.time() + cluster.scrape_interval
@@ -81,22 +81,22 @@ def send(cluster: Cluster, rates: dict[str, float]) -> float:
 @pytest.mark.parametrize(
     "rates", [(2e3, 1e5, 1e6, 1e7), (1.2e4, 6e4, 3e5, 2e7)], ids=["2 kB/s to 10 MB/s", "12 kB/s to 20 MB/s"]
 )
-def test_real_load_is_what_was_asked(cluster: Cluster, rates: tuple[float, ...]) -> None:
-    """Different rates on all nodes at once, in frames from the smallest to the largest that Ethernet has."""
-    asked = dict(zip(cluster.nodes, rates, strict=True))
-    since = send(cluster, asked)
-    assert read_back(cluster, RECEIVED, since) == pytest.approx(asked, rel=TOLERANCE)
-    frames = {node: asked[node] / packets for node, packets in read_back(cluster, PACKETS, since).items()}
+def test_real_load_has_the_requested_rates(cluster: Cluster, rates: tuple[float, ...]) -> None:
+    """Different rates on all nodes at once, in frames from the smallest to the largest of Ethernet."""
+    requested = dict(zip(cluster.nodes, rates, strict=True))
+    since = send(cluster, requested)
+    assert read_back(cluster, RECEIVED, since) == pytest.approx(requested, rel=TOLERANCE)
+    frames = {node: requested[node] / packets for node, packets in read_back(cluster, PACKETS, since).items()}
     assert min(frames.values()) < 65 < 1480 < max(frames.values()) < 1520, frames
 
 
-def test_a_busy_machine_is_given_the_same_load(cluster: Cluster, busy_machine: None) -> None:
-    asked = dict(zip(cluster.nodes, (2e3, 1e5, 1e6, 1e7), strict=True))
-    assert read_back(cluster, RECEIVED, send(cluster, asked)) == pytest.approx(asked, rel=TOLERANCE)
+def test_real_load_has_the_requested_rates_on_a_busy_machine(cluster: Cluster, busy_machine: None) -> None:
+    requested = dict(zip(cluster.nodes, (2e3, 1e5, 1e6, 1e7), strict=True))
+    assert read_back(cluster, RECEIVED, send(cluster, requested)) == pytest.approx(requested, rel=TOLERANCE)
 
 
-def test_load_moves_and_only_where_it_is_told_to(cluster: Cluster) -> None:
-    """Nodes that are not named keep theirs; no load is none at all; and nobody answers what they are sent."""
+def test_load_changes_only_on_the_named_nodes(cluster: Cluster) -> None:
+    """Nodes that are not named keep their load; zero load sends nothing; and nodes send no replies."""
     first, second, third, fourth = cluster.nodes
     cluster.set_load({first: 0.0, second: 1e5, third: 0.0, fourth: 0.0})
     since = send(cluster, {third: 1e5})
@@ -107,7 +107,7 @@ def test_load_moves_and_only_where_it_is_told_to(cluster: Cluster) -> None:
     cluster.set_load(dict.fromkeys(cluster.nodes, 0.0))
 
 
-def test_scripted_load_is_exactly_what_was_asked(cluster: Cluster) -> None:
+def test_scripted_load_has_exactly_the_requested_rates(cluster: Cluster) -> None:
     """Counters whose rate changes, from totals of a bit to totals that float64 can hardly hold."""
     now = round(time.time())
     counters = {

@@ -1,4 +1,4 @@
-"""Tests of the user's own, as docs/own-tests.md has them: tried, judged, reported, and judged again."""
+"""A user's own tests, as in docs/own-tests.md: run, judged, reported, and judged again."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ def outcomes(shell: Shell) -> dict[str, str]:
     return {clause["id"]: clause["outcome"] for clause in judged["clauses"]}
 
 
-def test_the_examples_hold_for_the_stock_scheduler(shell: Shell) -> None:
+def test_the_examples_pass_for_the_stock_scheduler(shell: Shell) -> None:
     shutil.copytree(EXAMPLES, shell.work, dirs_exist_ok=True)
     options = ("--sched-candidate=stock", "--sched-cluster-file=zones.yaml", "--sched-report=report")
     ended = shell.start("pytest", "test_zones.py", *options).ends()
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     expected = {"own/replicas-in-zones-of-their-own": "passed", "own/a-full-zone-is-left-alone": "passed"}
     assert outcomes(shell) == expected
     again = shell.schedproof("judge", "report")
-    assert again.code == 0, again.said
+    assert again.code == 0, again.printed
     shell.expect_nothing_left()
 
 
-def test_what_does_not_hold_is_failed_and_what_shows_nothing_is_invalid(shell: Shell) -> None:
+def test_a_failed_expectation_is_failed_and_a_test_without_evidence_is_invalid(shell: Shell) -> None:
     (shell.work / "test_broken.py").write_text(BROKEN)
     ended = shell.start("pytest", "test_broken.py", "--sched-candidate=stock", "--sched-report=report").ends()
-    assert ended.code == 1, ended.said
+    assert ended.code == 1, ended.printed
     expected = {"own/asserts": "failed", "own/expects-nothing": "invalid", "own/expects-too-much": "invalid"}
     assert outcomes(shell) == expected
     assert "case.expect_bound([pod])" in ended.out
     again = shell.schedproof("judge", "report", "-v")
-    assert again.code == 1, again.said
+    assert again.code == 1, again.printed
     assert "own/asserts: failed" in again.out

@@ -1,4 +1,4 @@
-"""A plugin is compiled into a scheduler of the cluster's version, once; what does not compile is explained."""
+"""A plugin is compiled into a scheduler of the cluster's version, once; compiler errors are explained."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def outcomes(report: dict[str, Any]) -> dict[str, str]:
 def test_the_reference_plugin_is_compiled_once_and_keeps_what_it_claims(shell: Shell) -> None:
     shutil.copytree(REFERENCE, shell.work / "mine")
     first = shell.schedproof("run", "mine", *TRIED, "--report", "report")
-    assert first.code == 0, first.said
+    assert first.code == 0, first.printed
     judged = outcomes(shell.report())
-    assert set(judged.values()) == {"passed", "not-claimed"}, first.said
+    assert set(judged.values()) == {"passed", "not-claimed"}, first.printed
     assert set(LOADS) <= set(judged)
     (shell.work / "mine" / "notes.md").write_text("nothing that the build reads")
     again = shell.schedproof("run", "mine", "--clause", "core/binds", "--report", "again")
-    assert again.code == 0, again.said
+    assert again.code == 0, again.printed
     assert BUILDS not in again.err
 
 
-def test_a_plugin_of_another_kubernetes_is_told_what_has_moved(shell: Shell) -> None:
-    """Its go.mod asks for another version, and its imports are of that time."""
+def test_imports_of_another_kubernetes_version_are_explained(shell: Shell) -> None:
+    """Its go.mod requires another version, and it imports packages of that version."""
     folder = shell.work / "mine"
     shutil.copytree(REFERENCE, folder)
     plugin = folder / "networktraffic" / "plugin.go"
@@ -60,22 +60,22 @@ def test_a_plugin_of_another_kubernetes_is_told_what_has_moved(shell: Shell) -> 
         ).replace("_ fwk.PreScorePlugin ", "_ framework.PreScorePlugin ")
     )
     ended = shell.schedproof("run", "mine", "--clause", "core/binds", "--report", "report")
-    assert ended.code == 2, ended.said
+    assert ended.code == 2, ended.printed
     assert f"{BUILDS} with Kubernetes" in ended.err
     assert "undefined: framework.PreScorePlugin" in ended.out
     assert "networktraffic/plugin.go:" in ended.out
     assert "k8s.io/kube-scheduler/framework" in ended.out.partition("fix: ")[2]
-    assert str(Path(shell.env.get("SCHEDPROOF_CACHE", "~/.cache")).expanduser() / "work") not in ended.said
+    assert str(Path(shell.env.get("SCHEDPROOF_CACHE", "~/.cache")).expanduser() / "work") not in ended.printed
 
 
-def test_args_that_are_misspelled_keep_it_from_starting(shell: Shell) -> None:
+def test_misspelled_args_keep_a_plugin_from_starting(shell: Shell) -> None:
     shutil.copytree(REFERENCE, shell.work / "mine")
     file = shell.work / "mine" / "candidate.yaml"
     file.write_text(file.read_text().replace("timeRange:", "timeRanje:"))
     ended = shell.schedproof(
         "run", "mine", "--clause", "core/binds", "--clause", "plugin/args-typed", "--report", "report"
     )
-    assert ended.code == 1, ended.said
+    assert ended.code == 1, ended.printed
     found = outcomes(shell.report())
     assert found["core/alive"] == "failed"
     # The plugin has done right: it is the descriptor that is wrong.
@@ -86,7 +86,7 @@ def test_args_that_are_misspelled_keep_it_from_starting(shell: Shell) -> None:
 
 
 def test_the_reference_plugin_s_own_tests_pass() -> None:
-    """As its README says; with the flags of the build, so that Go finds what it has compiled already."""
+    """As in its README; with the flags of the build, so that Go finds what it has already compiled."""
     go = toolchain.obtain(lock.load().minimum_go, lock.load().go, SilentProgress())
     env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-trimpath", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     for arguments in (("vet", "./..."), ("test", "./...")):

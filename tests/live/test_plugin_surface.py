@@ -1,4 +1,4 @@
-"""Plugins are asked for their scores in process, with readings from the real PromQL engine; no cluster is needed."""
+"""Plugins are queried for their scores in process, with readings from the real PromQL engine; no cluster is needed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReadingsServer]
 
 @pytest.fixture
 def surface(tmp_path: Path, server: ReadingsServer) -> Iterator[Callable[..., PluginSurface]]:
-    """Makes a shipped candidate's surface, or that of a candidate; ends it."""
+    """Make the surface of a shipped or given candidate, and end it with the test."""
     made: list[PluginSurface] = []
 
     def make(candidate: str | Candidate, **more: Any) -> PluginSurface:
@@ -60,8 +60,8 @@ def surface(tmp_path: Path, server: ReadingsServer) -> Iterator[Callable[..., Pl
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for entry in made:
+        entry.close()
 
 
 # -- the readings server
@@ -91,38 +91,38 @@ def put(server: ReadingsServer, readings: Sequence[tuple[str, float | None]], wi
     server.put("received_total", "eth0", window, labels, readings)
 
 
-def test_a_rate_is_the_reading_and_the_same_bits_each_time(server: ReadingsServer) -> None:
+def test_a_rate_equals_the_reading_and_is_the_same_to_the_bit_each_time(server: ReadingsServer) -> None:
     readings = (("a", 1e6), ("b", 1.2345678901e-3), ("c", 0.0), ("d", 1e300), ("e", 3.3), ("f", 3.3), ("g", 6.6))
-    seen = []
+    found = []
     for _ in range(2):
         put(server, readings)
-        seen.append(rates(server))
-    assert seen[0] == seen[1]
-    assert {node: float(text) for node, text in seen[0].items()} == pytest.approx(dict(readings), rel=1e-14)
-    assert seen[0]["e"] == seen[0]["f"]
-    assert float(seen[0]["g"]) == 2 * float(seen[0]["e"])
+        found.append(rates(server))
+    assert found[0] == found[1]
+    assert {node: float(text) for node, text in found[0].items()} == pytest.approx(dict(readings), rel=1e-14)
+    assert found[0]["e"] == found[0]["f"]
+    assert float(found[0]["g"]) == 2 * float(found[0]["e"])
 
 
-def test_a_put_replaces_everything_for_the_next_question(server: ReadingsServer) -> None:
+def test_a_put_replaces_all_readings_for_the_next_query(server: ReadingsServer) -> None:
     for number in range(50):
         put(server, ((f"node-{number}", float(number)),))
         assert list(rates(server)) == [f"node-{number}"]
 
 
-def test_what_no_rate_can_be_is_there_all_the_same(server: ReadingsServer) -> None:
+def test_series_without_a_valid_rate_exist_too(server: ReadingsServer) -> None:
     put(server, (("a", NAN), ("b", INF), ("c", -INF), ("d", None), ("e", -8.0)))
     assert rates(server, 'received_total{device="eth0"}') == {"a": "NaN", "b": "+Inf", "c": "-Inf", "e": "0"}
     assert rates(server, "received_total offset 2s") == {"a": "NaN", "b": "+Inf", "c": "-Inf", "e": "16"}
     assert set(rates(server)) == {"a", "b", "c", "e"}
 
 
-def test_scrapes_of_a_node_without_a_reading_have_failed(server: ReadingsServer) -> None:
+def test_a_node_without_a_reading_has_failed_scrapes(server: ReadingsServer) -> None:
     put(server, (("a", 1.0), ("b", None), ("c", 2.0)))
     assert rates(server, "up") == {"a": "1", "b": "0", "c": "1"}
     assert list(rates(server, "node_uname_info")) == ["a", "c"]
 
 
-def test_rules_are_evaluated_at_each_put_in_their_order(server: ReadingsServer) -> None:
+def test_recording_rules_are_evaluated_at_each_put_in_order(server: ReadingsServer) -> None:
     server.rules = (
         {"record": "node:received:rate", "expr": "sum by (node) (rate(received_total[2s]))"},
         {"record": "node:received:doubled", "expr": "node:received:rate * 2", "labels": {"by": "rule"}},
@@ -146,7 +146,7 @@ def test_series_can_be_joined_with_the_names_of_their_nodes(server: ReadingsServ
     assert {node: float(text) for node, text in rates(server, joined).items()} == {"node-b": expected}
 
 
-def test_a_range_ends_at_the_present_whenever_it_was_asked_to(server: ReadingsServer) -> None:
+def test_a_range_query_ends_at_the_present_whatever_its_end(server: ReadingsServer) -> None:
     put(server, EXAMPLE)
     _, now = answer(server, "/api/v1/query", query="time()")
     status, document = answer(
@@ -160,7 +160,7 @@ def test_a_range_ends_at_the_present_whenever_it_was_asked_to(server: ReadingsSe
 
 
 @pytest.mark.parametrize("query", ["nothing", "rate(nothing[2s])", "max by (node) (rate(nothing[2s]))", "up > 5"])
-def test_what_finds_nothing_is_an_empty_list(server: ReadingsServer, query: str) -> None:
+def test_a_query_without_results_returns_an_empty_list(server: ReadingsServer, query: str) -> None:
     put(server, EXAMPLE)
     for path, more in (("query", {}), ("query_range", {"start": "100", "end": "102", "step": "1"})):
         status, document = answer(server, f"/api/v1/{path}", query=query, **more)
@@ -168,7 +168,7 @@ def test_what_finds_nothing_is_an_empty_list(server: ReadingsServer, query: str)
 
 
 @pytest.mark.parametrize(
-    ("path", "parameters", "status", "kind", "said"),
+    ("path", "parameters", "status", "kind", "message"),
     [
         ("query", {"query": "rate(up[2ss])"}, 400, "bad_data", 'unknown unit "ss" in duration'),
         ("query", {"query": "up", "time": "yesterday"}, 400, "bad_data", 'cannot parse "yesterday"'),
@@ -178,13 +178,13 @@ def test_what_finds_nothing_is_an_empty_list(server: ReadingsServer, query: str)
         ("series", {}, 400, "bad_data", "no match[] parameter provided"),
     ],
 )
-def test_errors_are_prometheus_own(
-    server: ReadingsServer, path: str, parameters: dict[str, str], status: int, kind: str, said: str
+def test_errors_are_those_of_prometheus(
+    server: ReadingsServer, path: str, parameters: dict[str, str], status: int, kind: str, message: str
 ) -> None:
     put(server, EXAMPLE)
     got, document = answer(server, f"/api/v1/{path}", **parameters)
     assert (got, document["status"], document["errorType"]) == (status, "error", kind)
-    assert said in document["error"]
+    assert message in document["error"]
 
 
 def test_series_and_labels_can_be_looked_up(server: ReadingsServer) -> None:
@@ -202,13 +202,13 @@ def test_series_and_labels_can_be_looked_up(server: ReadingsServer) -> None:
 
 
 def test_the_reference_plugin_scores_as_its_documentation_says(surface: Any) -> None:
-    asked = surface("least-traffic-plugin")
+    plugin = surface("least-traffic-plugin")
     claims = load_candidate(content("fixtures", "candidates", "least-traffic-plugin")).claims
     for example in claims.examples:
-        found = asked.ask(tuple(example.readings.items()))
+        found = plugin.ask(tuple(example.readings.items()))
         assert dict(found.scores) == example.scores
         assert [score for _, score in found.raw] == [0, 1, 2]
-    backwards = asked.ask(EXAMPLE[::-1])
+    backwards = plugin.ask(EXAMPLE[::-1])
     assert backwards.scores == (("node-c", 0), ("node-b", 50), ("node-a", 100))
 
 
@@ -217,7 +217,7 @@ def test_a_plugin_that_skips_scoring_prefers_no_node(surface: Any) -> None:
     assert (found.scores, found.raw) == ((("a", 100), ("b", 100)), ())
 
 
-def test_the_pod_and_the_nodes_have_what_the_candidates_world_says(surface: Any) -> None:
+def test_the_pod_and_the_nodes_have_the_labels_and_annotations_of_the_candidate_s_claims(surface: Any) -> None:
     """Without the pod's annotation it prefers nothing, and without the nodes' label there is nothing to prefer."""
     shipped = load_candidate(content("fixtures", "candidates", "unusual", "signs-pods"))
     network = load_candidate(content("fixtures", "candidates", "least-traffic-plugin")).claims.network
@@ -236,72 +236,72 @@ def test_the_pod_and_the_nodes_have_what_the_candidates_world_says(surface: Any)
 def test_nodes_that_a_plugin_filters_are_named(surface: Any) -> None:
     reference = load_candidate(content("fixtures", "candidates", "least-traffic-plugin"))
     args = {**reference.spec.args, "onMissing": "reject"}
-    asked = surface(dataclasses.replace(reference, spec=dataclasses.replace(reference.spec, args=args)))
-    found = asked.ask((("a", 2e6), ("b", None), ("c", 1e6), ("d", NAN)))
+    plugin = surface(dataclasses.replace(reference, spec=dataclasses.replace(reference.spec, args=args)))
+    found = plugin.ask((("a", 2e6), ("b", None), ("c", 1e6), ("d", NAN)))
     assert found.filtered == ("b", "d")
     assert found.scores == (("a", 0), ("c", 100))
 
 
-def test_a_division_by_zero_is_attributed_and_the_next_question_answered(surface: Any) -> None:
-    asked = surface(f"{D1}divides-by-zero")
+def test_a_division_by_zero_is_attributed_and_the_next_query_is_answered(surface: Any) -> None:
+    plugin = surface(f"{D1}divides-by-zero")
     for _ in range(2):
-        crashed = asked.ask((("a", 0.0), ("b", 0.0)))
+        crashed = plugin.ask((("a", 0.0), ("b", 0.0)))
         assert crashed.scores == ()
         assert crashed.crash.splitlines()[0] == "panic: runtime error: integer divide by zero"
         assert "networktraffic.percentOf (networktraffic/defects.go:" in crashed.crash
-        assert asked.ask(EXAMPLE).scores == (("node-a", 29), ("node-b", 15), ("node-c", 0))
-    both = asked.normalize_many([(("a", 0),), (("a", 3), ("b", 0))])
-    assert [bool(one.crash) for one in both] == [True, False]
+        assert plugin.ask(EXAMPLE).scores == (("node-a", 29), ("node-b", 15), ("node-c", 0))
+    both = plugin.normalize_many([(("a", 0),), (("a", 3), ("b", 0))])
+    assert [bool(entry.crash) for entry in both] == [True, False]
     assert both[1].scores == (("a", 0), ("b", 100))
 
 
-def test_scores_beyond_the_range_are_told_as_they_are(surface: Any) -> None:
+def test_scores_beyond_the_range_are_returned_unchanged(surface: Any) -> None:
     found = surface(f"{D1}overflows").ask((("a", 1e17), ("b", 1.2e17)))
     assert [score for _, score in found.scores if not 0 <= score <= 100]
 
 
-def test_an_error_of_a_plugin_is_a_refusal(surface: Any) -> None:
-    asked = surface(f"{D1}rejects-without-sample")
-    found = asked.ask((("a", 1.0), ("b", None)))
+def test_an_error_of_a_plugin_is_reported_as_a_refusal(surface: Any) -> None:
+    plugin = surface(f"{D1}rejects-without-sample")
+    found = plugin.ask((("a", 1.0), ("b", None)))
     assert "expected exactly one sample for node b" in found.refusal
     assert (found.scores, found.crash) == ((), "")
-    assert asked.ask(EXAMPLE).scores
+    assert plugin.ask(EXAMPLE).scores
 
 
-def test_the_published_query_and_formula_with_one_question_for_each_node(surface: Any) -> None:
-    """As it was published, but for args that it can read."""
+def test_the_published_query_and_formula_of_d1_are_reproduced(surface: Any) -> None:
+    """As it was published, except for args that it can read."""
     corrected = load_candidate(content("fixtures", "candidates", D1, "corrected"))
     spec = dataclasses.replace(corrected.spec, name="D1AsPublished")
-    asked = surface(dataclasses.replace(corrected, spec=spec))
-    found = asked.ask(EXAMPLE)
+    plugin = surface(dataclasses.replace(corrected, spec=spec))
+    found = plugin.ask(EXAMPLE)
     assert found.scores == (("node-a", 29), ("node-b", 15), ("node-c", 0))
     # It ranks by what it has added up: eight samples of counters that have counted for up to 9 s.
     assert [score for _, score in found.raw] == [65_000_000, 78_000_000, 91_000_000]
-    assert "divide by zero" in asked.ask((("a", 0.0),)).crash
+    assert "divide by zero" in plugin.ask((("a", 0.0),)).crash
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("d1-network-traffic/as-published", "timeRangeInMinutes"),
         ("d2-network-traffic-second/args-into-value", "pointer"),
     ],
 )
-def test_a_plugin_that_cannot_read_its_args_is_explained(surface: Any, name: str, said: str) -> None:
+def test_a_plugin_that_cannot_read_its_args_is_explained(surface: Any, name: str, message: str) -> None:
     with pytest.raises(CandidateError, match="its plugin cannot be created") as raised:
         surface(f"described/{name}")
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert raised.value.remedy
 
 
-def test_an_unknown_name_is_told_as_kube_scheduler_would(surface: Any) -> None:
+def test_an_unknown_plugin_name_is_an_error_as_in_kube_scheduler(surface: Any) -> None:
     corrected = load_candidate(content("fixtures", "candidates", D1, "corrected"))
     with pytest.raises(CandidateError, match="no plugin is registered under that name"):
         surface(dataclasses.replace(corrected, spec=dataclasses.replace(corrected.spec, name="Other")))
 
 
-def test_args_that_never_arrive_leave_a_plugin_without_readings(surface: Any) -> None:
-    """Its pluginConfig is for another name, as kube-scheduler ignores it."""
+def test_args_for_another_plugin_name_leave_a_plugin_without_readings(surface: Any) -> None:
+    """Its pluginConfig is for another name, and kube-scheduler ignores it."""
     found = surface("described/d2-network-traffic-second/registered-name").ask(EXAMPLE)
     assert {score for _, score in found.scores} == {100}
 
@@ -316,17 +316,17 @@ def test_a_plugin_that_hangs_is_ended(surface: Any, tmp_path: Path) -> None:
     with listening_socket() as listener:  # accepts, and never answers
         silent = Silent()
         silent.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        asked = surface(f"{D1}no-deadline", server=silent, deadline=Deadline("answer", 1, "a test's"))
-        assert asked.ask(EXAMPLE).crash == "no answer within 1 s"
-        asked._deadline = PROBE_ANSWER
-        assert asked.normalize((("a", 0),)).scores == (("a", 100),)
+        plugin = surface(f"{D1}no-deadline", server=silent, deadline=Deadline("answer", 1, "a test's"))
+        assert plugin.ask(EXAMPLE).crash == "no answer within 1 s"
+        plugin._deadline = PROBE_ANSWER
+        assert plugin.normalize((("a", 0),)).scores == (("a", 100),)
 
 
-def test_five_thousand_nodes_are_one_question(surface: Any) -> None:
-    asked = surface(f"{D1}corrected")
+def test_five_thousand_nodes_are_scored_in_a_single_query(surface: Any) -> None:
+    plugin = surface(f"{D1}corrected")
     many = tuple((f"node-{number}", float(number)) for number in range(5000))
     for readings in (many, many[:3], many):
-        found = asked.ask(readings)
+        found = plugin.ask(readings)
         assert [node for node, _ in found.scores] == [node for node, _ in readings]
         assert found.scores[0][1] == 100
         assert found.scores[-1][1] == 0
@@ -342,15 +342,15 @@ from schedproof.normalization.surfaces.plugin import PluginSurface
 binary = resolve(["readings-server"], progress=SilentProgress())["readings-server"].path
 folder = pathlib.Path(sys.argv[1])
 server = ReadingsServer(binary, folder)
-asked = PluginSurface(
+plugin = PluginSurface(
     load_candidate(pathlib.Path(sys.argv[2])), "1.36", server, logs=folder, progress=SilentProgress()
 )
-print(server._process.pid, asked._probe.pid, flush=True)
+print(server._process.pid, plugin._probe.pid, flush=True)
 signal.pause()
 """
 
 
-def test_nothing_outlives_a_harness_that_is_killed(surface: Any, tmp_path: Path) -> None:
+def test_processes_of_a_surface_end_with_a_harness_that_is_killed(surface: Any, tmp_path: Path) -> None:
     surface(f"{D1}corrected")  # has it built
     candidate = content("fixtures", "candidates", D1, "corrected")
     with subprocess.Popen(
@@ -367,7 +367,7 @@ def test_nothing_outlives_a_harness_that_is_killed(surface: Any, tmp_path: Path)
         for pid in pids:
             with contextlib.suppress(FileNotFoundError):
                 state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-                if state != "Z":  # it has ended, and nobody has asked how
+                if state != "Z":  # it has ended, and its exit status was not read
                     raise NotYet(f"{pid} lives")
 
     wait_for(probe, GONE, what="the server and the probe to end")

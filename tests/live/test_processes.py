@@ -1,4 +1,4 @@
-"""What a candidate forks belongs to it: it ends with its trial, and what crashes in it is no secret."""
+"""Processes that a candidate forks belong to it: they end with its trial, and their crashes are reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.live, pytest.mark.slow]
 CANDIDATES = Path(__file__).parents[2] / "fixtures" / "candidates"
 
 
-def test_a_daemon_ends_with_its_candidate_and_the_next_one_is_undisturbed(shell: Shell) -> None:
+def test_a_daemon_ends_with_its_candidate_and_before_the_next_candidate_starts(shell: Shell) -> None:
     daemon = CANDIDATES / "unusual" / "leaves-a-daemon"
     command = shell.start("schedproof", "run", str(daemon), "stock", "--clause", "core/binds", "--report", "report")
     command.says("attaching leaves-a-daemon: done")
@@ -23,9 +23,9 @@ def test_a_daemon_ends_with_its_candidate_and_the_next_one_is_undisturbed(shell:
     command.says("attaching stock: done")
     left = [entry for entry in running if entry.exists() and _is_daemon(entry)]
     ended = command.ends()
-    assert len(running) == 2, ended.said  # the controller, and its daemon
-    assert not left, ended.said
-    assert ended.code == 0, ended.said
+    assert len(running) == 2, ended.printed  # the controller, and its daemon
+    assert not left, ended.printed
+    assert ended.code == 0, ended.printed
 
 
 def _is_daemon(entry: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The main job, as users do it: which candidates pass, which fail on what, and what they are told."""
+"""`schedproof run` as users run it: which candidates pass, which clauses others fail, and what is printed."""
 
 from __future__ import annotations
 
@@ -74,24 +74,26 @@ CORDON = ("--clause=core/cordon", "--clause=core/fit-cpu")
 
 def by_candidate(report: dict[str, Any]) -> dict[str, dict[str, str]]:
     """Candidate to clause to outcome."""
-    return {one["name"]: {c["id"]: c["outcome"] for c in one["clauses"]} for one in report["candidates"]}
+    return {
+        candidate["name"]: {c["id"]: c["outcome"] for c in candidate["clauses"]} for candidate in report["candidates"]
+    }
 
 
 # -- a run of candidates that keep their promises, and one of those that have no preference
 
 
 @pytest.mark.parametrize("candidate", KEEPS)
-def test_what_has_no_defect_passes_all_that_it_claims(kept: tuple[Shell, Ended], candidate: str) -> None:
+def test_a_correct_candidate_passes_all_that_it_claims(kept: tuple[Shell, Ended], candidate: str) -> None:
     shell, ended = kept
-    (clauses,) = (one["clauses"] for one in shell.report()["candidates"] if one["name"] == candidate)
-    verdicts = {one["id"]: one for one in clauses}
+    (clauses,) = (entry["clauses"] for entry in shell.report()["candidates"] if entry["name"] == candidate)
+    verdicts = {entry["id"]: entry for entry in clauses}
     # On a cluster that has judged several candidates the next digit may be too far.
     wrong = others([verdicts.pop("core/watch-versions")], "passed", "not-claimed")
     assert not wrong, wrong
-    kept_ones = [one for clause, one in verdicts.items() if _keeps(candidate, clause)]
-    unclaimed = [one for clause, one in verdicts.items() if not _keeps(candidate, clause)]
+    kept_ones = [verdict for clause, verdict in verdicts.items() if _keeps(candidate, clause)]
+    unclaimed = [verdict for clause, verdict in verdicts.items() if not _keeps(candidate, clause)]
     wrong = others(kept_ones, "passed") + others(unclaimed, "not-claimed")
-    assert not wrong, f"{wrong}\n{ended.said}"
+    assert not wrong, f"{wrong}\n{ended.printed}"
     assert len(verdicts) >= 47
 
 
@@ -100,57 +102,61 @@ def _keeps(candidate: str, clause: str) -> bool:
 
 
 @pytest.mark.parametrize("candidate", ["stock-claims-network", "constant-scores"])
-def test_what_has_no_preference_fails_there_and_nowhere_else(broken: tuple[Shell, Ended], candidate: str) -> None:
+def test_a_candidate_without_a_preference_fails_only_clauses_on_preferences(
+    broken: tuple[Shell, Ended], candidate: str
+) -> None:
     shell, ended = broken
     outcomes = by_candidate(shell.report())[candidate]
     # Of one that asks Prometheus nothing there are no queries to count, nor has it read that there is no traffic.
     unproved = {"network/query-cost", "network/zero-traffic"} if candidate == "stock-claims-network" else set()
-    assert {clause for clause, outcome in outcomes.items() if outcome == "failed"} == NO_PREFERENCE, ended.said
-    assert {clause for clause, outcome in outcomes.items() if outcome == "invalid"} == unproved, ended.said
+    assert {clause for clause, outcome in outcomes.items() if outcome == "failed"} == NO_PREFERENCE, ended.printed
+    assert {clause for clause, outcome in outcomes.items() if outcome == "invalid"} == unproved, ended.printed
 
 
 def test_a_run_with_failures_exits_1_and_leaves_nothing(broken: tuple[Shell, Ended]) -> None:
     shell, ended = broken
-    assert ended.code == 1, ended.said
+    assert ended.code == 1, ended.printed
     assert ended.out.splitlines()[-1].startswith("FAILED: ")
     assert ended.out.splitlines()[-1].endswith("; open report/report.html")
     shell.expect_nothing_left()
 
 
-def test_report_json_is_what_it_is_documented_to_be(kept: tuple[Shell, Ended], broken: tuple[Shell, Ended]) -> None:
+def test_report_json_has_the_documented_form(kept: tuple[Shell, Ended], broken: tuple[Shell, Ended]) -> None:
     report = kept[0].report()
     assert report["schema"] == "schedproof.report/v1"
     assert report["run"]["cluster"] == "embedded"
     assert isinstance(report["run"]["seed"], int)
     assert report["run"]["versions"]["kubernetes"].startswith("v1.")
-    kinds = {one["name"]: one["kind"] for one in report["candidates"]}
+    kinds = {candidate["name"]: candidate["kind"] for candidate in report["candidates"]}
     assert kinds["stock"] == "plugin"
     assert kinds["least-traffic-extender"] == "extender"
     candidates = [*report["candidates"], *broken[0].report()["candidates"]]
-    for one in candidates:
-        assert set(one["profiles"]) <= {"core", "network-aware", "extender", "normalization"}
-        for clause in one["clauses"]:
+    for candidate in candidates:
+        assert set(candidate["profiles"]) <= {"core", "network-aware", "extender", "normalization"}
+        for clause in candidate["clauses"]:
             assert {"id", "level", "outcome", "summary", "evidence"} <= set(clause)
             assert clause["level"] in ("required", "recommended")
-        for profile in one["profiles"].values():
+        for profile in candidate["profiles"].values():
             assert sum(profile["statistics"].values()) > 0
-    results = {one["name"]: {p: r["result"] for p, r in one["profiles"].items()} for one in candidates}
+    results = {
+        candidate["name"]: {p: r["result"] for p, r in candidate["profiles"].items()} for candidate in candidates
+    }
     assert results["stock"] == {"core": "success"}
     assert set(results["least-traffic-extender"].values()) == {"success"}
     assert results["constant-scores"]["network-aware"] == "failure"
     assert results["constant-scores"]["core"] == "success"
 
 
-def test_junit_xml_counts_what_report_json_does(broken: tuple[Shell, Ended]) -> None:
+def test_junit_xml_has_the_clauses_and_failures_of_report_json(broken: tuple[Shell, Ended]) -> None:
     shell, _ = broken
     suites = {suite.get("name"): suite for suite in ET.parse(shell.work / "report" / "junit.xml").getroot()}
-    for one in shell.report()["candidates"]:
-        suite = suites[one["name"]]
+    for candidate in shell.report()["candidates"]:
+        suite = suites[candidate["name"]]
         cases = {case.get("name"): case for case in suite}
-        assert set(cases) == {clause["id"] for clause in one["clauses"]}
+        assert set(cases) == {clause["id"] for clause in candidate["clauses"]}
         failed = {clause for clause, case in cases.items() if case.find("failure") is not None}
         # A recommended clause that fails does not fail the run.
-        assert failed == {c["id"] for c in one["clauses"] if (c["level"], c["outcome"]) == ("required", "failed")}
+        assert failed == {c["id"] for c in candidate["clauses"] if (c["level"], c["outcome"]) == ("required", "failed")}
         assert suite.get("failures") == str(len(failed))
 
 
@@ -164,24 +170,25 @@ def test_a_failure_quotes_the_guarantee_and_shows_the_nodes(broken: tuple[Shell,
     assert "last log lines of candidate constant-scores" in shown
 
 
-def test_the_command_that_reproduces_a_failure_does(broken: tuple[Shell, Ended], shell: Shell) -> None:
+def test_the_printed_command_reproduces_a_failure(broken: tuple[Shell, Ended], shell: Shell) -> None:
     lines = [line for line in broken[1].out.splitlines() if line.startswith("reproduce: schedproof ")]
     (line,) = [line for line in lines if "stock-claims-network" in line and "network/least-traffic" in line]
     ended = shell.schedproof(*line.removeprefix("reproduce: schedproof ").split(), "--report", "report")
-    assert ended.code == 1, ended.said
+    assert ended.code == 1, ended.printed
     assert by_candidate(shell.report())["stock-claims-network"]["network/least-traffic"] == "failed"
 
 
 def test_judging_a_saved_run_gives_the_same_verdicts(kept: tuple[Shell, Ended], broken: tuple[Shell, Ended]) -> None:
     for (shell, _), code in ((kept, 0), (broken, 1)):
-        saved = {one["name"]: _verdicts(one) for one in shell.report()["candidates"]}
+        saved = {candidate["name"]: _verdicts(candidate) for candidate in shell.report()["candidates"]}
         again = {
-            one["name"]: _verdicts(one) for one in rejudge(shell.work / "report").document().as_dict()["candidates"]
+            candidate["name"]: _verdicts(candidate)
+            for candidate in rejudge(shell.work / "report").document().as_dict()["candidates"]
         }
         assert again == saved
         for folder in ("report", *(f"report/candidates/{name}" for name in saved)):
             ended = shell.schedproof("judge", folder)
-            assert ended.code == code, ended.said
+            assert ended.code == code, ended.printed
 
 
 def _verdicts(candidate: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -191,18 +198,18 @@ def _verdicts(candidate: dict[str, Any]) -> list[tuple[str, str, str]]:
 # -- runs of their own
 
 
-def test_where_no_candidate_asks_prometheus_none_is_started(shell: Shell) -> None:
+def test_no_prometheus_is_started_if_no_candidate_queries_it(shell: Shell) -> None:
     ended = shell.schedproof(
         "run", "stock", "--clause=core/binds", "--clause=core/requeue-node-added", "--report=report"
     )
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     logs = {path.stem for path in (shell.work / "report" / "cluster").glob("*.log")}
     assert "kwok" in logs
     assert not {"prometheus", "node_exporter"} & {log.partition("-")[0] for log in logs}
 
 
-def test_two_runs_at_once_do_not_meet(shells: Any) -> None:
-    """Also: a candidate that keeps all its promises gives exit code 0."""
+def test_two_concurrent_runs_do_not_disturb_each_other(shells: Any) -> None:
+    """Also: a candidate without defects gives exit code 0."""
     commands = []
     for candidate in ("stock", "least-traffic-extender"):
         shell = shells()
@@ -210,28 +217,28 @@ def test_two_runs_at_once_do_not_meet(shells: Any) -> None:
         commands.append((shell, shell.start("schedproof", "run", candidate, *options)))
     for shell, command in commands:
         ended = command.ends()
-        assert ended.code == 0, ended.said
+        assert ended.code == 0, ended.printed
         shell.expect_nothing_left()
 
 
-def test_pytest_s_settings_of_the_surroundings_deselect_nothing(shell: Shell) -> None:
+def test_pytest_settings_of_the_environment_deselect_nothing(shell: Shell) -> None:
     shell.env |= {"PYTEST_ADDOPTS": "-k nothing --collect-only", "PYTEST_PLUGINS": "no_such_plugin"}
     (shell.work / "pytest.ini").write_text("[pytest]\naddopts = --collect-only\n")
     (shell.work / "conftest.py").write_text("def pytest_collection_modifyitems(items):\n    items.clear()\n")
     ended = shell.schedproof("run", "stock", "--clause=core/binds", "--report=report")
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     assert by_candidate(shell.report())["stock"]["core/binds"] == "passed"
 
 
-def test_what_this_cluster_cannot_try_is_unproved_unless_it_may_be_skipped(shells: Any) -> None:
-    """`judge` says the same of the saved run, and so does report.json."""
+def test_clauses_that_the_cluster_cannot_try_are_unproved_unless_they_may_be_skipped(shells: Any) -> None:
+    """`judge` gives the saved run the same verdicts, as does report.json."""
     commands = [
-        (one, one.start("schedproof", "run", "stock", "--nodes=1", *CORDON, *more, "--report=report"))
-        for one, more in ((shells(), ()), (shells(), ("--allow-skipped",)))
+        (shell, shell.start("schedproof", "run", "stock", "--nodes=1", *CORDON, *more, "--report=report"))
+        for shell, more in ((shells(), ()), (shells(), ("--allow-skipped",)))
     ]
     for (where, command), code in zip(commands, (3, 0), strict=True):
         ended = command.ends()
-        assert ended.code == code, ended.said
+        assert ended.code == code, ended.printed
         *_, gap, verdict = ended.out.splitlines()
         assert "lacks the capability several-nodes: core/cordon" in gap
         assert verdict.startswith("UNPROVED: " if code else "PASSED: ")
@@ -240,8 +247,8 @@ def test_what_this_cluster_cannot_try_is_unproved_unless_it_may_be_skipped(shell
         where.expect_nothing_left()
 
 
-def test_after_the_first_failure_nothing_more_is_tried_where_the_user_says_so(shells: Any) -> None:
-    """Neither on one cluster nor side by side. What holds over all of a run is judged all the same."""
+def test_with_fail_fast_nothing_is_tried_after_the_first_failure(shells: Any) -> None:
+    """On one cluster and on two. Clauses on the whole run are judged all the same."""
     clauses = ("--clause=core/fit-memory", "--clause=core/fit-pods")
     commands = []
     for jobs in ("1", "2"):
@@ -250,7 +257,7 @@ def test_after_the_first_failure_nothing_more_is_tried_where_the_user_says_so(sh
         commands.append((shell, shell.start("schedproof", "run", "defects/ignores-memory", *options)))
     for shell, command in commands:
         ended = command.ends()
-        assert ended.code == 1, ended.said
+        assert ended.code == 1, ended.printed
         outcomes = by_candidate(shell.report())["ignores-memory"]
         assert outcomes["core/fit-memory"] == "failed"
         assert outcomes["core/alive"] == "passed"
@@ -258,8 +265,8 @@ def test_after_the_first_failure_nothing_more_is_tried_where_the_user_says_so(sh
         shell.expect_nothing_left()
 
 
-def test_exclusions_hold_until_they_are_stale(shells: Any) -> None:
-    """A failure that is declared does not fail the run. A declaration whose clause holds does."""
+def test_an_exclusion_excuses_a_failure_and_is_stale_if_its_clause_passes(shells: Any) -> None:
+    """A declared failure does not fail the run. A declaration for a clause that holds does."""
     commands = []
     for clause in ("network/least-traffic", "core/binds"):
         shell = shells()
@@ -291,7 +298,7 @@ def _copy_candidate(name: str, folder: Path, **fields: Any) -> None:
     (folder / "candidate.yaml").write_text(yaml.safe_dump(document))
 
 
-def test_pytest_judges_from_anywhere_under_its_own_exit_codes(shells: Any) -> None:
+def test_pytest_judges_a_candidate_from_any_folder_with_its_own_exit_codes(shells: Any) -> None:
     commands = []
     for candidate, clauses in (("stock", ["core/binds"]), ("stock-claims-network", ["core/binds", "network/flip"])):
         shell = shells()
@@ -300,8 +307,8 @@ def test_pytest_judges_from_anywhere_under_its_own_exit_codes(shells: Any) -> No
         options += tuple(f"--sched-clause={clause}" for clause in clauses)
         commands.append((shell, shell.start("pytest", str(SUITES), *options)))
     passing, failing = [(shell, command.ends()) for shell, command in commands]
-    assert passing[1].code == pytest.ExitCode.OK, passing[1].said
-    assert failing[1].code == pytest.ExitCode.TESTS_FAILED, failing[1].said
+    assert passing[1].code == pytest.ExitCode.OK, passing[1].printed
+    assert failing[1].code == pytest.ExitCode.TESTS_FAILED, failing[1].printed
     assert "1 failed" in failing[1].out
     assert "guarantee: When the load is swapped, the preference follows" in failing[1].out
     assert "\nreproduce: schedproof run " in failing[1].out
@@ -311,7 +318,7 @@ def test_pytest_judges_from_anywhere_under_its_own_exit_codes(shells: Any) -> No
         shell.expect_nothing_left()
 
 
-def test_clusters_of_one_of_sixteen_and_of_different_nodes(shells: Any) -> None:
+def test_candidates_pass_on_clusters_of_1_of_16_and_of_different_nodes(shells: Any) -> None:
     listed = [
         {"name": "small", "capacity": {"cpu": "2", "memory": "4Gi"}},
         {"name": "fast-disk", "labels": {"example.com/disk": "ssd"}},
@@ -333,7 +340,7 @@ def test_clusters_of_one_of_sixteen_and_of_different_nodes(shells: Any) -> None:
     nodes: dict[int, dict[str, Any]] = {}
     for count, (shell, command) in commands.items():
         ended = command.ends()
-        assert ended.code == 0, ended.said
+        assert ended.code == 0, ended.printed
         history = shell.work / "report" / "candidates" / "least-traffic-extender" / "history.jsonl"
         records = [json.loads(line) for line in history.read_text().splitlines()]
         nodes[count] = {
@@ -355,7 +362,7 @@ def test_clusters_of_one_of_sixteen_and_of_different_nodes(shells: Any) -> None:
 
 @pytest.fixture
 def ordinary(shells: Any) -> Iterator[Shell]:
-    """A shell of a user without privileges: ourselves, or nobody where we are root."""
+    """A shell of an unprivileged user: the current user, or `nobody` if that is root."""
     shell = shells()
     if os.geteuid() != 0:
         yield shell
@@ -393,11 +400,11 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 
 def _readable_interpreter(shell: Shell) -> None:
-    """Ours, unless it lies in root's home; then the system's own of the same version, with our packages."""
+    """Use this interpreter, unless it is in root's home; else the system's of that version, with these packages."""
     packages = [str(Path(schedproof.__file__).parents[1]), *site.getsitepackages()]
     system = shutil.which(f"python3.{sys.version_info.minor}", path=os.defpath)
     probe = "import sys, schedproof.run.session, kubernetes, pytest; open(sys.executable).close()"
-    seen = []
+    errors = []
     for python, env in ((sys.executable, {}), (system, {"PYTHONPATH": os.pathsep.join(packages)})):
         if python is not None:
             shell.python = python
@@ -406,8 +413,8 @@ def _readable_interpreter(shell: Shell) -> None:
             ended = shell.start("probe").ends()
             if ended.code == 0:
                 return
-            seen.append(f"{python}: {ended.err.splitlines()[-1]}")
-    pytest.skip(f"no interpreter that an ordinary user can read: {'; '.join(seen)}")
+            errors.append(f"{python}: {ended.err.splitlines()[-1]}")
+    pytest.skip(f"no interpreter that an ordinary user can read: {'; '.join(errors)}")
 
 
 def test_an_ordinary_user_needs_no_privileges(ordinary: Shell) -> None:
@@ -420,15 +427,15 @@ def test_an_ordinary_user_needs_no_privileges(ordinary: Shell) -> None:
         with contextlib.suppress(OSError):  # it has ended
             uids.add((entry / "status").read_text().partition("\nUid:\t")[2].split()[0])
     ended = command.ends()
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     assert uids == {str(os.geteuid() or NOBODY)}
     ordinary.expect_nothing_left()
 
 
-def test_an_ordinary_user_is_told_of_a_folder_that_is_not_theirs(ordinary: Shell) -> None:
+def test_a_report_folder_that_is_not_writable_is_a_usage_error(ordinary: Shell) -> None:
     locked = ordinary.work / "locked"
     locked.mkdir(mode=0o555)
     ended = ordinary.schedproof("run", "stock", "--report", str(locked / "report"))
-    assert ended.code == 2, ended.said
+    assert ended.code == 2, ended.printed
     assert f"cannot keep evidence in {locked}/report: Permission denied" in ended.err
     assert "fix: choose another folder with --report" in ended.err

@@ -51,7 +51,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 Answers = dict[str, list[Any]]
-"""What is asked, to status and body: targets by node, with what differs from scrape to scrape left out."""
+"""Path, to status and body: targets by node, with what differs from scrape to scrape left out."""
 
 ABOUT_TARGETS = (
     "targets", "targets?state=active", "targets?state=dropped", "targets?state=ANY", "targets?state=other",
@@ -68,37 +68,37 @@ ANY_VALUE = ("scrapeUrl", "globalUrl", "lastScrape", "lastScrapeDuration")
 
 def answers(url: str) -> Answers:
     found: Answers = {}
-    for asked in (*ABOUT_TARGETS, *ABOUT_METADATA):
-        answer = requests.get(f"{url}/api/v1/{asked}", timeout=30)
+    for path in (*ABOUT_TARGETS, *ABOUT_METADATA):
+        answer = requests.get(f"{url}/api/v1/{path}", timeout=30)
         assert answer.headers["Content-Type"] == "application/json"
         body = answer.json()
-        if asked in ABOUT_TARGETS:
+        if path in ABOUT_TARGETS:
             for target in body["data"]["activeTargets"]:
                 target.update(dict.fromkeys(target.keys() & set(ANY_VALUE)), lastError=bool(target["lastError"]))
                 target["discoveredLabels"].update(__address__=None, __meta_filepath=None)
             body["data"]["activeTargets"].sort(key=lambda target: target["labels"]["node"])
         elif isinstance(body.get("data"), list):
-            body["data"].sort(key=lambda one: (one["target"]["node"], one.get("metric")))
-        found[asked] = [answer.status_code, body]
+            body["data"].sort(key=lambda entry: (entry["target"]["node"], entry.get("metric")))
+        found[path] = [answer.status_code, body]
     return found
 
 
-def without(told: Answers, node: str) -> Answers:
-    """The same where the scrapes of this node have failed since the start."""
-    told = copy.deepcopy(told)
-    for asked in ABOUT_TARGETS:
-        for target in told[asked][1]["data"]["activeTargets"]:
+def without(found: Answers, node: str) -> Answers:
+    """The same answers as if the scrapes of this node had failed since the start."""
+    found = copy.deepcopy(found)
+    for path in ABOUT_TARGETS:
+        for target in found[path][1]["data"]["activeTargets"]:
             if target["labels"]["node"] == node:
                 target.update(health="down", lastError=True)
-    for asked in ABOUT_METADATA:
-        if isinstance(data := told[asked][1].get("data"), list):
-            data[:] = [one for one in data if one["target"]["node"] != node]
-    return told
+    for path in ABOUT_METADATA:
+        if isinstance(data := found[path][1].get("data"), list):
+            data[:] = [entry for entry in data if entry["target"]["node"] != node]
+    return found
 
 
 @pytest.fixture(scope="module")
 def attachment(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attachment]:
-    """A candidate's line to Prometheus. The candidate itself is not started."""
+    """A candidate's tap in front of Prometheus. The candidate itself is not started."""
     candidate = load_candidate(content("fixtures", "candidates", "least-traffic-extender"))
     attachment = Attachment(cluster, candidate, tmp_path_factory.mktemp("attachment"))
     yield attachment
@@ -107,17 +107,17 @@ def attachment(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="module", autouse=True)
 def of_idle(attachment: Attachment) -> Answers:
-    """What a candidate is told while nothing has been scraped yet."""
+    """The answers that a candidate receives while nothing has been scraped yet."""
     return answers(attachment.prometheus.url)
 
 
 @pytest.fixture(scope="module")
 def of_scraped(cluster: Cluster, attachment: Attachment) -> Answers:
-    """What a candidate is told by a Prometheus that scrapes: the same as without the tap."""
+    """The answers that a candidate receives from a Prometheus that scrapes: the same as without the tap."""
     cluster.set_load(dict.fromkeys(cluster.nodes, 0.0))
-    told = answers(attachment.prometheus.url)
-    assert told == answers(cluster.prometheus_url)
-    return told
+    found = answers(attachment.prometheus.url)
+    assert found == answers(cluster.prometheus_url)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def scripted(cluster: Cluster) -> Iterator[PrometheusConnect]:
 
 
 def shape(server: PrometheusConnect, node: str, since: float | None = None) -> set[tuple[tuple[str, str], ...]]:
-    """Each series of a node: names of labels, and values of those that a query may select or join by."""
+    """Each series of a node: names of labels, and the values that a query may select or join by."""
     kept = ("__name__", "device", "collector", "instance", "job", "node", "kubernetes_node", "nodename")
     series = f'{{node="{node}"}}'
     if since is not None:
@@ -142,14 +142,16 @@ def shape(server: PrometheusConnect, node: str, since: float | None = None) -> s
     }
 
 
-def test_series_without_a_scrape_are_those_of_a_real_one(cluster: Cluster, scripted: PrometheusConnect) -> None:
+def test_series_of_an_idle_cluster_and_scripted_series_look_like_scraped_series(
+    cluster: Cluster, scripted: PrometheusConnect
+) -> None:
     server = PrometheusConnect(url=cluster.prometheus_url)
     idle = {node: shape(server, node) for node in cluster.nodes}
     cluster.set_load(dict.fromkeys(cluster.nodes, 0.0))
     since = time.time()
 
     def probe() -> None:
-        scraped = {one["metric"]["node"]: float(one["value"][1]) for one in server.custom_query("timestamp(up)")}
+        scraped = {entry["metric"]["node"]: float(entry["value"][1]) for entry in server.custom_query("timestamp(up)")}
         if not all(scraped[node] > since for node in cluster.nodes):
             raise NotYet(str(scraped))
 
@@ -161,13 +163,13 @@ def test_series_without_a_scrape_are_those_of_a_real_one(cluster: Cluster, scrip
 RULE = {"record": "node:received:rate", "expr": RATE, "labels": {"by": "rule"}}
 
 
-def told(url: str, path: str) -> Any:
+def data_of(url: str, path: str) -> Any:
     return requests.get(f"{url}/api/v1/{path}", timeout=30).json()["data"]
 
 
 @pytest.fixture(scope="module")
 def readings(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a readings server that has the cluster's nodes, without a reading of the last."""
+    """The URL of a readings server that has the cluster's nodes, without a reading of the last."""
     binary = resolve(["readings-server"], progress=ConsoleProgress())["readings-server"].path
     server = ReadingsServer(binary, tmp_path_factory.mktemp("readings"))
     server.rules = [RULE]
@@ -179,52 +181,52 @@ def readings(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     server.close()
 
 
-def test_a_readings_server_tells_of_its_targets_as_prometheus_does(cluster: Cluster, readings: str) -> None:
+def test_the_targets_of_a_readings_server_look_like_those_of_prometheus(cluster: Cluster, readings: str) -> None:
     cluster.set_load(dict.fromkeys(cluster.nodes, 0.0))
-    real, ours = (told(url, "targets?state=active")["activeTargets"] for url in (cluster.prometheus_url, readings))
-    assert {frozenset(one) for one in ours} == {frozenset(one) for one in real}
-    assert {frozenset(one["labels"]) for one in ours} == {frozenset(one["labels"]) for one in real}
-    assert {one["labels"]["node"]: one["health"] for one in ours} == {
+    real, ours = (data_of(url, "targets?state=active")["activeTargets"] for url in (cluster.prometheus_url, readings))
+    assert {frozenset(target) for target in ours} == {frozenset(target) for target in real}
+    assert {frozenset(target["labels"]) for target in ours} == {frozenset(target["labels"]) for target in real}
+    assert {target["labels"]["node"]: target["health"] for target in ours} == {
         node: "down" if node == cluster.nodes[3] else "up" for node in cluster.nodes
     }
-    assert told(readings, "targets?state=dropped")["activeTargets"] == []
+    assert data_of(readings, "targets?state=dropped")["activeTargets"] == []
 
 
-def test_a_readings_server_tells_of_its_metrics_as_prometheus_does(cluster: Cluster, readings: str) -> None:
+def test_the_metadata_of_a_readings_server_look_like_those_of_prometheus(cluster: Cluster, readings: str) -> None:
     cluster.set_load(dict.fromkeys(cluster.nodes, 0.0))
-    real, ours = (told(url, "metadata") for url in (cluster.prometheus_url, readings))
+    real, ours = (data_of(url, "metadata") for url in (cluster.prometheus_url, readings))
     assert ours
     assert {name: real.get(name) for name in ours} == ours
-    assert told(readings, f"metadata?metric={RECEIVED}").keys() == {RECEIVED}
+    assert data_of(readings, f"metadata?metric={RECEIVED}").keys() == {RECEIVED}
 
 
-def test_a_readings_server_tells_of_its_rules_as_prometheus_does(cluster: Cluster, readings: str) -> None:
+def test_the_rules_of_a_readings_server_look_like_those_of_prometheus(cluster: Cluster, readings: str) -> None:
     cluster.load_rules([RULE])
-    real, ours = (told(url, "rules")["groups"] for url in (cluster.prometheus_url, readings))
+    real, ours = (data_of(url, "rules")["groups"] for url in (cluster.prometheus_url, readings))
     assert [group.keys() for group in ours] == [group.keys() for group in real]
-    assert [one.keys() for one in ours[0]["rules"]] == [one.keys() for one in real[0]["rules"]]
-    assert [one["name"] for one in ours[0]["rules"]] == [RULE["record"]]
+    assert [rule.keys() for rule in ours[0]["rules"]] == [rule.keys() for rule in real[0]["rules"]]
+    assert [rule["name"] for rule in ours[0]["rules"]] == [RULE["record"]]
     cluster.load_rules([])
 
 
-def test_an_idle_cluster_tells_of_its_targets_as_one_that_is_scraped(of_idle: Answers, of_scraped: Answers) -> None:
-    assert {asked: told for asked, told in of_idle.items() if told != of_scraped[asked]} == {}
-    assert [one["health"] for one in of_idle["targets"][1]["data"]["activeTargets"]] == ["up"] * 4
+def test_the_targets_of_an_idle_cluster_look_like_scraped_targets(of_idle: Answers, of_scraped: Answers) -> None:
+    assert {path: found for path, found in of_idle.items() if found != of_scraped[path]} == {}
+    assert [target["health"] for target in of_idle["targets"][1]["data"]["activeTargets"]] == ["up"] * 4
 
 
-def test_a_scripted_server_tells_of_its_targets_as_one_that_scrapes(
+def test_the_targets_of_a_scripted_server_look_like_scraped_targets(
     cluster: Cluster, attachment: Attachment, scripted: PrometheusConnect, of_scraped: Answers
 ) -> None:
     real = without(of_scraped, cluster.nodes[3])
     attachment.prometheus.upstream = scripted.url
-    told = answers(attachment.prometheus.url)
+    found = answers(attachment.prometheus.url)
     attachment.prometheus.upstream = cluster.prometheus_url
-    assert {asked: one for asked, one in told.items() if one != real[asked]} == {}
+    assert {path: entry for path, entry in found.items() if entry != real[path]} == {}
     assert answers(attachment.prometheus.url) == of_scraped
 
 
 def test_targets_follow_the_script_and_the_nodes(cluster: Cluster, attachment: Attachment) -> None:
-    """Also of more nodes than are scraped whole; and of none that is up."""
+    """Also for more nodes than are scraped completely; and if no node is up."""
     idle = {f"idle-{number}": node_labels(f"idle-{number}", made_up_address(number)) for number in range(WHOLE + 1)}
     begin = time.time() - 60
     for loads in (dict.fromkeys(idle, 1e5), {}):
@@ -232,21 +234,21 @@ def test_targets_follow_the_script_and_the_nodes(cluster: Cluster, attachment: A
         with contextlib.closing(cluster.scripted_metrics()) as server:
             server.wait_ready()
             attachment.prometheus.upstream = server.url
-            assert told(attachment.prometheus.url, "targets")["activeTargets"] == []  # as after its restart
+            assert data_of(attachment.prometheus.url, "targets")["activeTargets"] == []  # as after its restart
             server.script(Script({(RECEIVED, cluster.device): counters}, 0.5, idle))
-            active = told(attachment.prometheus.url, "targets")["activeTargets"]
-            metadata = told(attachment.prometheus.url, "metadata")
+            active = data_of(attachment.prometheus.url, "targets")["activeTargets"]
+            metadata = data_of(attachment.prometheus.url, "metadata")
             attachment.prometheus.upstream = cluster.prometheus_url
-        assert {one["labels"]["node"]: one["health"] for one in active} == {
+        assert {entry["labels"]["node"]: entry["health"] for entry in active} == {
             node: "up" if node in loads else "down" for node in (*cluster.nodes, *idle)
         }
-        assert {one["labels"]["instance"] for one in active} >= {labels["instance"] for labels in idle.values()}
+        assert {entry["labels"]["instance"] for entry in active} >= {labels["instance"] for labels in idle.values()}
         assert (RECEIVED in metadata) == bool(loads)
 
 
 @pytest.fixture(scope="module")
 def joined(cluster: Cluster) -> Iterator[dict[str, dict[str, Any]]]:
-    """Nodes of each way to join, by name, and the cluster's own first one."""
+    """The nodes that join in each way, by name, and the cluster's own first node."""
     cluster.add_node("joined")
     cluster.add_idle_nodes({"idle": "203.0.113.1"})
     names = (cluster.nodes[0], "joined", "idle")
@@ -255,13 +257,13 @@ def joined(cluster: Cluster) -> Iterator[dict[str, dict[str, Any]]]:
         cluster.remove_node(name)
 
 
-def test_every_node_has_what_a_kubelet_reports(joined: dict[str, dict[str, Any]]) -> None:
+def test_every_node_reports_all_fields_of_a_kubelet(joined: dict[str, dict[str, Any]]) -> None:
     for name, node in joined.items():
         status = node["status"]
         addresses = {address["type"]: address["address"] for address in status["addresses"]}
         assert addresses["Hostname"] == name
         assert ipaddress.ip_address(addresses["InternalIP"])
-        conditions = {one["type"]: one["status"] for one in status["conditions"]}
+        conditions = {condition["type"]: condition["status"] for condition in status["conditions"]}
         assert CONDITIONS.items() <= conditions.items()
         assert {field for field, value in status["nodeInfo"].items() if value} >= INFO
         for what in ("capacity", "allocatable"):
@@ -274,7 +276,7 @@ def test_every_node_has_what_a_kubelet_reports(joined: dict[str, dict[str, Any]]
 
 @pytest.mark.parametrize("credentials", [None, (USER, "guessed")])
 @pytest.mark.parametrize("path", ["/api/v1/write", "/api/v1/query?query=up", "/-/quit"])
-def test_servers_answer_to_the_harness_alone(
+def test_servers_refuse_requests_without_the_harness_s_credentials(
     cluster: Cluster, scripted: PrometheusConnect, path: str, credentials: tuple[str, str] | None
 ) -> None:
     for url in (cluster.prometheus_url, scripted.url):
@@ -282,7 +284,7 @@ def test_servers_answer_to_the_harness_alone(
         assert requests.post(server + path, auth=credentials, timeout=30).status_code == requests.codes.unauthorized
 
 
-def test_a_node_that_is_left_out_is_one_whose_scrapes_fail(cluster: Cluster, scripted: PrometheusConnect) -> None:
+def test_a_node_that_is_left_out_has_failed_scrapes(cluster: Cluster, scripted: PrometheusConnect) -> None:
     left_out = cluster.nodes[3]
     names = {dict(labels)["__name__"] for labels in shape(scripted, left_out)}
     assert names == {"up", *(name for name in names if name.startswith("scrape_"))}
@@ -300,7 +302,7 @@ def test_a_node_that_is_left_out_is_one_whose_scrapes_fail(cluster: Cluster, scr
     ids=["relabelled", "node_uname_info", "up"],
 )
 @pytest.mark.parametrize("ahead", [0, 10, 20])
-def test_the_usual_joins_give_the_load_at_any_moment(
+def test_common_joins_by_node_name_give_the_load_at_any_moment(
     cluster: Cluster, scripted: PrometheusConnect, label: str, query: str, ahead: int
 ) -> None:
     answer = scripted.custom_query(query, params={"time": str(time.time() + ahead)})
@@ -309,7 +311,7 @@ def test_the_usual_joins_give_the_load_at_any_moment(
     )
 
 
-def test_a_script_goes_on_without_a_gap(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_continues_without_a_gap(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("schedproof.clusters.scripted._AHEAD", 2.0)
     begin = time.time() - 20
     script = Script({(RECEIVED, cluster.device): {cluster.nodes[0]: Counter(0, ((begin, 1e5),))}}, 0.5)

@@ -1,4 +1,4 @@
-"""The same readings on every surface where a running candidate can be asked: real Prometheus, real scheduler."""
+"""The same readings on every surface where a running candidate can be queried: real Prometheus, real scheduler."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def opened(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
-    """Attaches a candidate (by its path, or by its name if it is shipped); gives its surfaces by name."""
+    """Attach a candidate (by its path, or by its name if it is shipped); return its surfaces by name."""
     with contextlib.ExitStack() as closing:
 
         def attach(name: str | Path) -> dict[str, Surface]:
@@ -48,20 +48,20 @@ def opened(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield attach
 
 
-def asked(surface: Surface, *values: float | None) -> Answer:
-    """The nodes are given these readings, in their order. The answer has its scores in that order."""
+def ask(surface: Surface, *values: float | None) -> Answer:
+    """Give the nodes these readings, in order, and return the answer, which has its scores in that order."""
     answer = surface.ask(tuple(zip(surface.nodes, values, strict=False)))
     scores = sorted(answer.scores, key=lambda score: surface.nodes.index(score[0]))
     return type(answer)(tuple(scores), answer.crash, answer.refusal, answer.filtered)
 
 
 def scores(surface: Surface, *values: float | None) -> list[float]:
-    answer = asked(surface, *values)
+    answer = ask(surface, *values)
     assert [node for node, _ in answer.scores] == list(surface.nodes[: len(values)]), answer
     return [score for _, score in answer.scores]
 
 
-def test_the_reference_extender_answers_the_same_on_the_line_and_in_the_scheduler(opened: Opened) -> None:
+def test_the_reference_extender_gives_the_same_scores_directly_and_in_the_scheduler(opened: Opened) -> None:
     surfaces = opened("least-traffic-extender")
     assert list(surfaces) == ["extender", "scheduler"]
     for surface in surfaces.values():
@@ -76,7 +76,7 @@ def test_the_reference_extender_answers_the_same_on_the_line_and_in_the_schedule
     assert scores(surfaces["extender"], 5.0) == [10]
 
 
-def test_the_reference_plugin_answers_in_the_scheduler_as_its_documentation_says(opened: Opened) -> None:
+def test_the_reference_plugin_gives_the_documented_scores_in_the_scheduler(opened: Opened) -> None:
     surfaces = opened("least-traffic-plugin")
     assert list(surfaces) == ["scheduler"]
     surface = surfaces["scheduler"]
@@ -87,24 +87,24 @@ def test_the_reference_plugin_answers_in_the_scheduler_as_its_documentation_says
     assert scores(surface, None, None) == [100, 100]
 
 
-def test_scores_beyond_the_range_are_seen_as_they_are(opened: Opened) -> None:
+def test_scores_beyond_the_range_are_reported_unchanged(opened: Opened) -> None:
     for surface in opened("defects/scores-beyond-ten").values():
         assert scores(surface, 1e6, 1.2e6, 1.4e6) == [100, 95, 90]
 
 
-def test_a_question_that_ends_the_scheduler_is_known_and_the_next_is_answered(opened: Opened) -> None:
+def test_a_query_that_ends_the_scheduler_is_reported_and_the_next_is_answered(opened: Opened) -> None:
     surface = opened("described/d1-network-traffic/divides-by-zero")["scheduler"]
     assert scores(surface, 1e6, 1.2e6, 1.4e6) == [29, 15, 0]
-    ended = asked(surface, 0.0, 0.0)
+    ended = ask(surface, 0.0, 0.0)
     assert ended.crash.endswith("panic: runtime error: integer divide by zero")
     assert not ended.scores
     assert scores(surface, 1e6, 1.2e6, 1.4e6) == [29, 15, 0]
 
 
 def test_a_score_that_the_framework_refuses_is_quoted(opened: Opened) -> None:
-    """Times 100 these leave int64, from where they come back negative."""
+    """Multiplied by 100 these exceed int64 and become negative."""
     surface = opened("described/d1-network-traffic/overflows")["scheduler"]
-    answer = asked(surface, 1e17, 2e17, 3e17)
+    answer = ask(surface, 1e17, 2e17, 3e17)
     assert "returns an invalid score" in answer.refusal
     assert not answer.scores
 
@@ -119,18 +119,18 @@ def test_a_score_that_the_framework_refuses_is_quoted(opened: Opened) -> None:
 def test_nodes_that_a_candidate_filters_are_named(
     opened: Opened, tmp_path: Path, name: str, argument: str, rejecting: str, best: int, next_best: int
 ) -> None:
-    """Where one is left kube-scheduler scores none, and that one is the best there is."""
+    """If a single node is left, kube-scheduler scores none, and that node counts as the best."""
     shutil.copytree(content("fixtures", "candidates", name), tmp_path / "mine")
     file = tmp_path / "mine" / "candidate.yaml"
     text = file.read_text().replace(argument, rejecting).replace("on-missing: neutral", "on-missing: reject")
     file.write_text(
         text.replace(f"name: {name}}}", f"name: {name}-rejecting}}")
-    )  # others of its name had its namespace
+    )  # candidates of the same name share a namespace
     for surface in opened(tmp_path / "mine").values():
         first, second, third, *_ = surface.nodes
-        answer = asked(surface, 1e6, None, 2e6)
+        answer = ask(surface, 1e6, None, 2e6)
         assert (answer.scores, answer.filtered) == (((first, best), (third, next_best)), (second,)), answer
-        answer = asked(surface, 1e6, None)
+        answer = ask(surface, 1e6, None)
         assert (answer.scores, answer.filtered) == (((first, best),), (second,)), answer
-        answer = asked(surface, None, None, 1e6, 1e6)
+        answer = ask(surface, None, None, 1e6, 1e6)
         assert (answer.scores, set(answer.filtered)) == (((third, best), (surface.nodes[3], best)), {first, second})

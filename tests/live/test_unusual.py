@@ -1,4 +1,4 @@
-"""Correct candidates that do their work in an unusual way pass the clauses that they were planted for."""
+"""Correct candidates that work in an unusual way pass the clauses that they were planted for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_every_unusual_candidate_is_tried() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["candidate"] for row in ROWS])
-def test_what_is_correct_passes(row: dict[str, Any], planted: Any) -> None:
+def test_an_unusual_correct_candidate_passes(row: dict[str, Any], planted: Any) -> None:
     name = load_candidate(content("fixtures", "candidates", row["candidate"])).name
     tried = planted[name]
     found = [tried.get(clause, {"id": clause, "outcome": "not tried", "summary": ""}) for clause in row["passes"]]

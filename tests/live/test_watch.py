@@ -1,4 +1,4 @@
-"""`schedproof run --watch`: break, see, mend, on one cluster."""
+"""`schedproof run --watch`: a candidate is broken and fixed while the cluster is kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.live, pytest.mark.slow]
 CLAUSE = "extender/prioritize-range"
 
 
-def test_what_is_broken_is_tried_again_until_it_is_mended(shell: Shell) -> None:
+def test_failed_clauses_are_tried_again_until_they_pass(shell: Shell) -> None:
     assert shell.schedproof("init", "extender", "mine").code == 0
     source, descriptor = shell.work / "mine" / "extender.py", shell.work / "mine" / "candidate.yaml"
     _edit(source, "MAX_SCORE = 10 ", "MAX_SCORE = 100 ")
@@ -34,7 +34,7 @@ def test_what_is_broken_is_tried_again_until_it_is_mended(shell: Shell) -> None:
     assert "\nPASSED: 1 of 1 claimed clauses" in command.so_far.out
     assert command.so_far.err.count("starting an embedded cluster of 4 nodes: done") == 1
     command.interrupt()
-    assert command.ends().code == 0, command.so_far.said
+    assert command.ends().code == 0, command.so_far.printed
     shell.expect_nothing_left()
 
 

@@ -1,4 +1,4 @@
-"""What the first page says works for an installed wheel, outside of the repository, on a real cluster."""
+"""The commands of the first page work for an installed wheel, outside of the repository, on a real cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLAUSES = ("core/binds", "extender/prioritize-range")
 """Quick ones, of kube-scheduler's part and of the extender's own."""
 
 
-def test_a_new_scheduler_passes(shell: Shell, tmp_path: Path) -> None:
+def test_a_new_extender_passes_with_the_installed_wheel(shell: Shell, tmp_path: Path) -> None:
     installed = Installed(tmp_path / "venv", build(tmp_path))
     shell.python = str(installed.python)
     shell.env = {name: text for name, text in shell.env.items() if not name.startswith("PYTHON")}
@@ -28,8 +28,8 @@ def test_a_new_scheduler_passes(shell: Shell, tmp_path: Path) -> None:
     assert shell.start(*init).ends().code == 0
     shell.work /= init[-1]
     ended = shell.start(*run, *(f"--clause={clause}" for clause in CLAUSES), "--report=report").ends()
-    assert ended.code == 0, ended.said
+    assert ended.code == 0, ended.printed
     (judged,) = shell.report()["candidates"]
-    assert {one["id"]: one["outcome"] for one in judged["clauses"] if one["id"] in CLAUSES} == dict.fromkeys(
+    assert {entry["id"]: entry["outcome"] for entry in judged["clauses"] if entry["id"] in CLAUSES} == dict.fromkeys(
         CLAUSES, "passed"
     )

@@ -1,4 +1,4 @@
-"""Wrong input: exit code 2, a message that says what, where and what to do, and nothing left behind."""
+"""Wrong input: exit code 2, a message with what is wrong, where, and what to do, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ pytestmark = [pytest.mark.live, pytest.mark.slow]
 STOCK = Path(__file__).parents[2] / "fixtures" / "candidates" / "stock" / "candidate.yaml"
 
 
-def expect_refused(ended: Ended, *said: str) -> None:
-    assert ended.code == 2, ended.said
-    for text in (*said, "\n  fix: "):
-        assert text in ended.err + ended.out, f"{text!r} is not in\n{ended.said}"
-    assert "Traceback" not in ended.said, ended.said
+def expect_refused(ended: Ended, *texts: str) -> None:
+    assert ended.code == 2, ended.printed
+    for text in (*texts, "\n  fix: "):
+        assert text in ended.err + ended.out, f"{text!r} is not in\n{ended.printed}"
+    assert "Traceback" not in ended.printed, ended.printed
 
 
 # -- what is seen before anything is started
 
 
-def test_a_typo_in_candidate_yaml(shell: Shell) -> None:
+def test_a_typo_in_candidate_yaml_is_refused_with_a_suggestion(shell: Shell) -> None:
     (shell.work / "candidate.yaml").write_text(STOCK.read_text().replace("schedulerName:", "schedulrName:"))
     ended = shell.schedproof("run", "candidate.yaml")
     expect_refused(ended, "candidate.yaml:6:3: spec.schedulrName: unknown field", "did you mean schedulerName?")
@@ -57,33 +57,33 @@ WRONG = {
 
 
 @pytest.mark.parametrize("typed", WRONG)
-def test_an_option_that_cannot_be_taken(shell: Shell, typed: str) -> None:
+def test_an_invalid_option_is_refused_with_a_fix(shell: Shell, typed: str) -> None:
     (shell.work / "a-file").touch()
     expect_refused(shell.schedproof("run", *typed.split()), *WRONG[typed])
     assert not list(shell.work.glob("schedproof-results/*/cluster"))
 
 
-def test_an_option_that_is_no_number(shell: Shell) -> None:
+def test_an_option_that_is_not_a_number_is_refused(shell: Shell) -> None:
     ended = shell.schedproof("run", "stock", "--nodes", "many")
-    assert ended.code == 2, ended.said
+    assert ended.code == 2, ended.printed
     assert "argument --nodes: " in ended.err
     assert "many" in ended.err
 
 
-def test_a_setting_that_names_no_binary(shell: Shell) -> None:
+def test_a_setting_without_an_existing_binary_is_refused(shell: Shell) -> None:
     shell.env["SCHEDPROOF_BINARY_KUBE_SCHEDULER"] = str(shell.work / "none")
     expect_refused(shell.schedproof("run", "stock"), "SCHEDPROOF_BINARY_KUBE_SCHEDULER", "does not exist")
 
 
-def test_a_folder_that_holds_no_history(shell: Shell) -> None:
+def test_a_folder_without_a_history_is_refused(shell: Shell) -> None:
     expect_refused(shell.schedproof("judge", "."), "no history in .")
 
 
-def test_no_jobs(shell: Shell) -> None:
+def test_zero_jobs_are_refused(shell: Shell) -> None:
     expect_refused(shell.schedproof("run", "stock", "--jobs", "0"), "--jobs")
 
 
-def test_jobs_on_a_cluster_that_exists(shell: Shell) -> None:
+def test_several_jobs_on_an_existing_cluster_are_refused(shell: Shell) -> None:
     options = (
         "--cluster",
         "existing",
@@ -108,7 +108,7 @@ def taken_port() -> Iterator[int]:
 
 @pytest.fixture(scope="module", autouse=True)
 def broken(shells: Any, taken_port: int) -> dict[str, tuple[Shell, Running]]:
-    """A run of each, all at once and before all else: one of them takes its whole deadline."""
+    """A run of each, all at once and first of all: one of them takes its whole deadline."""
     python = ["{python}", "-c"]
     extenders = {
         "no-such-command": {"command": ["./no-such-program", "{port}"]},
@@ -134,34 +134,36 @@ def broken(shells: Any, taken_port: int) -> dict[str, tuple[Shell, Running]]:
     return commands
 
 
-def test_a_port_that_somebody_else_has(broken: dict[str, tuple[Shell, Running]], taken_port: int) -> None:
+def test_a_port_in_use_is_reported(broken: dict[str, tuple[Shell, Running]], taken_port: int) -> None:
     _expect_not_brought_up(*broken["busy-port"], f"spec.extender.port wants port {taken_port} on 127.0.0.1", "in use")
 
 
-def test_a_command_that_does_not_exist(broken: dict[str, tuple[Shell, Running]]) -> None:
+def test_a_command_that_does_not_exist_is_reported(broken: dict[str, tuple[Shell, Running]]) -> None:
     _expect_not_brought_up(
         *broken["no-such-command"], "cannot start './no-such-program'", "No such file", "spec.extender.command in"
     )
 
 
-def test_a_command_that_exits_at_once(broken: dict[str, tuple[Shell, Running]]) -> None:
-    """It is judged, as a process that ends later is, and as a compiled scheduler is that ends at its start."""
+def test_a_command_that_exits_at_once_is_judged(broken: dict[str, tuple[Shell, Running]]) -> None:
+    """It is judged like a process that ends later, and like a compiled scheduler that ends at its start."""
     shell, command = broken["exits-at-once"]
     ended = command.ends()
-    assert ended.code == 1, ended.said
+    assert ended.code == 1, ended.printed
     candidate, stock = shell.report()["candidates"]
-    alive, binds = ({one["id"]: one for one in candidate["clauses"]}[name] for name in ("core/alive", "core/binds"))
+    alive, binds = (
+        {entry["id"]: entry for entry in candidate["clauses"]}[name] for name in ("core/alive", "core/binds")
+    )
     assert (alive["outcome"], alive["code"]) == ("failed", "does-not-start")
     assert "no licence found" in alive["summary"]
     assert (binds["outcome"], binds["depends_on"]) == ("skipped", "core/alive")
     assert {clause["outcome"] for clause in stock["clauses"]} <= {"passed", "not-claimed"}
 
 
-def _expect_not_brought_up(shell: Shell, command: Running, *said: str) -> None:
+def _expect_not_brought_up(shell: Shell, command: Running, *texts: str) -> None:
     ended = command.ends()
-    expect_refused(ended, "could not be brought up", *said)
+    expect_refused(ended, "could not be brought up", *texts)
     candidate, stock = shell.report()["candidates"]
-    for text in said:
+    for text in texts:
         assert text in candidate["error"]
     outcomes = {clause["id"]: clause["outcome"] for clause in stock["clauses"]}
     assert outcomes["core/binds"] == "passed"
@@ -193,7 +195,7 @@ sys.exit(harness.wait())
 
 @pytest.fixture
 def small_disk(shell: Shell) -> Shell:
-    """A shell whose commands run where `disk` in its working directory may be mounted, unseen by anybody else."""
+    """A shell whose commands may mount `disk` in their working directory, invisible to other processes."""
     (shell.work / "disk").mkdir()
     (shell.work / "fill_up.py").write_text(FILL_UP)
     unshare = ("unshare", "--mount") if os.geteuid() == 0 else ("unshare", "--map-root-user", "--mount")
@@ -211,12 +213,12 @@ def _run_on_disk(shell: Shell, size: str, *, full_when: str) -> Ended:
     return shell.start("fill_up", "disk", size, full_when, *command).ends()
 
 
-def test_a_disk_that_is_too_small_from_the_start(small_disk: Shell) -> None:
+def test_a_disk_that_is_too_small_is_refused_at_the_start(small_disk: Shell) -> None:
     expect_refused(_run_on_disk(small_disk, "1m", full_when=""), "only 1 MiB", "disk/report", "64 MiB", "--report")
 
 
 @pytest.mark.parametrize("moment", ["starting an embedded cluster", "attaching stock ...", "attaching stock: done"])
-def test_a_disk_that_fills_up_in_the_middle_of_a_run(small_disk: Shell, moment: str) -> None:
+def test_a_disk_that_fills_up_during_a_run_is_reported(small_disk: Shell, moment: str) -> None:
     ended = _run_on_disk(small_disk, "66m", full_when=moment)
     assert "No space left on device" in ended.err.partition(moment)[2]
     expect_refused(ended, "disk/report", "free some space")
@@ -225,7 +227,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_run(small_disk: Shell, moment: 
 # -- last, because it takes its whole deadline
 
 
-def test_a_command_that_never_gets_ready(broken: dict[str, tuple[Shell, Running]]) -> None:
+def test_a_command_that_does_not_become_ready_is_reported(broken: dict[str, tuple[Shell, Running]]) -> None:
     _expect_not_brought_up(
         *broken["never-ready"], "did not get ready: waited 60 s (candidate ready)", "/healthz", "warming up"
     )

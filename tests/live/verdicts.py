@@ -1,4 +1,4 @@
-"""Verdicts of report.json, as a test that fails tells them: what is wrong first, a line for each."""
+"""Verdicts of report.json as text for a failed test: a line for each."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def others(verdicts: Iterable[Mapping[str, Any]], *outcomes: str) -> str:
-    """Those that have none of these outcomes; "" where all have one."""
+    """The verdicts without any of these outcomes, a line for each; "" if there are none."""
     return "\n".join(
-        f"{one['id']}: {one['outcome']} {one.get('code', '')}: {one['summary']}"
-        for one in verdicts
-        if one["outcome"] not in outcomes
+        f"{verdict['id']}: {verdict['outcome']} {verdict.get('code', '')}: {verdict['summary']}"
+        for verdict in verdicts
+        if verdict["outcome"] not in outcomes
     )
