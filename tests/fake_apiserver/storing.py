@@ -313,9 +313,11 @@ class Storing(Apiserver):
         """As the newest version. What changes nothing is no write; without its last finalizer, what ends is gone."""
         before = self._stored.get(target.key)
         manifest = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
+        metadata = manifest["metadata"] = {**manifest["metadata"]}
+        if not metadata.get("annotations", True):
+            del metadata["annotations"]
         if manifest == before:
             return manifest
-        metadata = manifest["metadata"]
         if "deletionTimestamp" in metadata and not (
             metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
         ):

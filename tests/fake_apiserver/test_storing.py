@@ -93,6 +93,12 @@ def test_a_merge_patch_replaces_lists_and_removes_nulls(api: Api) -> None:
     assert again == changed, "a patch that changes nothing is no new version"
 
 
+def test_empty_annotations_are_left_out(api: Api) -> None:
+    made = api.create("nodes", {"metadata": {"name": "n", "annotations": {}}})
+    assert "annotations" not in made["metadata"]
+    assert api.merge("nodes", "n", {"metadata": {"annotations": {}}}) == made
+
+
 def test_a_status_is_changed_by_its_subresource_alone(api: Api) -> None:
     api.create("pods", POD, "ns")
     patch = {"spec": {"x": 1}, "status": {"phase": "Running"}}

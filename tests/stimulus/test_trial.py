@@ -1,0 +1,332 @@
+"""The run of one candidate: what it creates around the candidate, what it records, and what is left at its end."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from schedproof.candidate.claims import NetworkClaims
+from schedproof.candidate.kinds import PolicyRule, RbacSpec
+from schedproof.clusters.api import NotFound
+from schedproof.foundation.errors import CandidateError
+from schedproof.history.acts import PodCreated, Run, RunEnd, ShownSeen
+from schedproof.history.observations import NodeScore
+from schedproof.history.world import RESERVED
+from schedproof.stimulus import trial as module
+from schedproof.stimulus.trial import CONTROL, Trial
+
+from .played_traffic import CLAIMS
+from .world import IN_TIME, NAMESPACE, NODES, SCHEDULER, TOO_LATE, World
+
+ROLES = ("system:kube-scheduler", "system:volume-scheduler", "system:basic-user", "system:discovery")
+
+
+def rule(resource: str) -> dict[str, list[str]]:
+    return {"verbs": ["get"], "apiGroups": [""], "resources": [resource]}
+
+
+class Attachment:
+    """A candidate that schedules as the world says; `acts` is what was done to it, with the pods that there were."""
+
+    def __init__(self, world: World, log: Path) -> None:
+        self._world = world
+        self.acts: list[tuple[str, int]] = []
+        self.starts = 0
+        self.ended = False
+        self.error: Exception | None = None
+        self.users, self.process_users = [SCHEDULER, "helper"], {"helper": "helper"}
+        self.programs = [
+            SimpleNamespace(name="helper", rbac=RbacSpec(rules=(PolicyRule(("get",), ("",), ("secrets",)),))),
+            SimpleNamespace(name="another", rbac=None),
+        ]
+        self.scheduler_names = [SCHEDULER]
+        self.scheduler_log = log
+
+    def _did(self, what: str) -> None:
+        self.acts.append((what, len(self._world.server.names("pods"))))
+
+    def start(self, _: Any) -> None:
+        self._did("start")
+        self.starts += 1
+        if self.error is not None:
+            raise self.error
+
+    def restart_if_ended(self) -> None:
+        self._did("restart if ended")
+
+    def stop(self) -> None:
+        self._did("stop")
+
+    def pids(self) -> dict[str, list[int]]:
+        return {}
+
+    def report_exits(self) -> None:
+        self._did("report exits")
+
+    def catch_up(self) -> None:
+        self._did("catch up")
+
+
+class Control:
+    """The stock scheduler beside it."""
+
+    def __init__(self, log: Path) -> None:
+        self.acts: list[str] = []
+        self.process = SimpleNamespace(command=SimpleNamespace(log=log), stop=lambda **_: self.acts.append("stop"))
+
+    def start(self, *_: Any, **__: Any) -> Control:
+        self.acts.append("start")
+        return self
+
+    def wait_ready(self) -> None:
+        self.acts.append("ready")
+
+
+class Trials:
+    """Makes trials on the cluster of a world."""
+
+    def __init__(self, world: World, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for log in ("scheduler.log", "control.log"):
+            (folder / log).touch()
+        self.world, self._folder = world, folder
+        self.log, self.control_log = folder / "scheduler.log", folder / "control.log"
+        self.attachment, self.control = Attachment(world, self.log), Control(self.control_log)
+        self.rules: list[Any] = []
+        for role in ROLES:
+            world.server.store("clusterroles", {"metadata": {"name": role}, "rules": [rule(role)]})
+        cluster = world.cluster
+        cluster.audit_log, cluster.host = None, None
+        cluster.versions, cluster.servers = (lambda: {"kubernetes": "v1.36.0"}), dict
+        cluster.load_rules = self.rules.extend
+        cluster.identity = lambda name, _: SimpleNamespace(user=f"user of {name}", kubeconfig=folder / "kubeconfig")
+        monkeypatch.setattr(module, "Attachment", lambda *_: self.attachment)
+        monkeypatch.setattr(module, "start_scheduler", self.control.start)
+        self.candidate = world.candidate
+        self._numbers = iter(range(9))
+
+    def make(self, **options: Any) -> Trial:
+        return Trial(self.world.cluster, self.candidate, self._folder / f"trial-{next(self._numbers)}", 7, **options)
+
+
+@pytest.fixture
+def trials(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
+    return Trials(world, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def trial(trials: Trials) -> Iterator[Trial]:
+    with contextlib.closing(trials.make()) as made:
+        yield made
+
+
+def of(trial: Trial, kind: type[Any]) -> list[Any]:
+    with trial.recorder.changed:
+        return [record for record in trial.recorder.records if isinstance(record, kind)]
+
+
+# -- its beginning and its end
+
+
+@pytest.mark.parametrize("capabilities", [("change-nodes", "idle-nodes"), ()])
+def test_all_that_stands_around_a_candidate_is_removed_after_it_has_stopped(
+    make_world: Callable[..., World], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capabilities: tuple[str, ...]
+) -> None:
+    world = make_world(capabilities=capabilities)
+    trials = Trials(world, tmp_path, monkeypatch)
+    world.server.store("serviceaccounts", {"metadata": {"name": "default"}}, NAMESPACE)
+    before = world.server.snapshot()
+    trial = trials.make()
+    there = world.server.names("pods")
+    assert any(name.startswith("bystander") for name in there)
+    assert (RESERVED in world.server.names("nodes")) is bool(capabilities)
+    trial.close()
+    trial.close()
+    assert world.server.snapshot() == before
+    stops = [pods for act, pods in trials.attachment.acts if act == "stop"]
+    assert stops[0] == len(there), "its last actions are recorded"
+
+
+def test_a_candidate_starts_when_the_bystanders_are_there_and_waiters_come_afterwards(
+    trials: Trials, trial: Trial
+) -> None:
+    ((act, pods),) = trials.attachment.acts
+    assert (act, pods > 1) == ("start", True)
+    roles = [record.role for record in of(trial, PodCreated)]
+    assert roles == ["waiter"] * len(trial.waiters) + ["patient"]
+    assert len(trial.waiters) > 4
+    assert pods + len(roles) == len(trials.world.server.names("pods"))
+    assert {trials.world.pod(pod)["spec"]["schedulerName"] for pod in trial.waiters.values()} == {SCHEDULER}
+    (seen,) = of(trial, ShownSeen)
+    assert seen.rv > 0
+
+
+def test_a_candidate_that_does_not_start_leaves_nothing_behind(trials: Trials) -> None:
+    trials.world.server.store("serviceaccounts", {"metadata": {"name": "default"}}, NAMESPACE)
+    before = trials.world.server.snapshot()
+    trials.attachment.error = CandidateError("it ended", remedy="see its log")
+    with pytest.raises(CandidateError):
+        trials.make()
+    assert trials.world.server.snapshot() == before
+    assert "stop" in dict(trials.attachment.acts)
+
+
+def test_the_header_names_the_users_and_their_rights(trials: Trials) -> None:
+    trials.candidate = dataclasses.replace(
+        trials.candidate, rbac=RbacSpec(("system:discovery",), (PolicyRule(("get",), ("",), ("pods",)),))
+    )
+    with contextlib.closing(trials.make()) as trial:
+        (run,) = of(trial, Run)
+    assert (run.users.candidate, run.users.control) == ([SCHEDULER, "helper"], [f"user of {CONTROL}"])
+    assert run.rbac.declared == [rule("system:discovery"), rule("pods")]
+    assert run.rbac.schedulers == [rule(role) for role in ROLES]
+    assert run.rbac.processes == {"helper": [rule("secrets")]}
+    assert (run.namespace, run.seed, run.versions["kubernetes"]) == (NAMESPACE, 7, "v1.36.0")
+    assert run.cluster.nodes == list(NODES)
+
+
+def test_a_role_that_the_cluster_does_not_have_is_an_error_that_leaves_nothing_behind(trials: Trials) -> None:
+    trials.world.server.store("serviceaccounts", {"metadata": {"name": "default"}}, NAMESPACE)
+    before = trials.world.server.snapshot()
+    trials.candidate = dataclasses.replace(trials.candidate, rbac=RbacSpec(("no-such-role",)))
+    with pytest.raises(NotFound):
+        trials.make()
+    assert trials.world.server.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace"), [("a.b", "sp-a-b"), ("a" * 70, "sp-" + "a" * 60), ("a" * 59 + ".b", "sp-" + "a" * 59)]
+)
+def test_the_name_of_its_namespace_is_one_label_of_dns(trials: Trials, name: str, namespace: str) -> None:
+    trials.candidate = dataclasses.replace(trials.candidate, name=name)
+    with contextlib.closing(trials.make()) as trial:
+        assert trial.namespace == namespace
+        assert namespace in trials.world.server.names("namespaces")
+
+
+@pytest.mark.parametrize(("own", "apart"), [("counted", True), (None, False), ("ignored", False)])
+def test_probes_are_apart_from_the_start_if_placements_are_claimed_to_count(
+    trials: Trials, own: Any, apart: bool
+) -> None:
+    recording = ({"record": "traffic", "expr": 'rate(x{device="{device}"}[1m])'},)
+    network: NetworkClaims = dataclasses.replace(CLAIMS, own_placements=own, rules=recording)
+    claims = dataclasses.replace(trials.candidate.claims, network=network)
+    trials.candidate = dataclasses.replace(trials.candidate, claims=claims)
+    with contextlib.closing(trials.make()) as trial:
+        assert trial.probes_apart is apart
+        assert trials.rules == trial.scorers.rules == [{"record": "traffic", "expr": 'rate(x{device="eth0"}[1m])'}]
+
+
+def test_its_end_is_recorded_once(trial: Trial) -> None:
+    trial.over()
+    trial.over()
+    assert (trial.is_over, len(of(trial, RunEnd))) == (True, 1)
+
+
+# -- what is noted of the candidate
+
+
+@pytest.mark.parametrize("keep_going", [False, True])
+def test_what_it_has_never_done_in_time_is_known_unless_all_is_waited_out(trials: Trials, keep_going: bool) -> None:
+    with contextlib.closing(trials.make(keep_going=keep_going)) as trial:
+        found = []
+        for in_time in (False, True, False):
+            found.append(trial.never_did("an event"))
+            trial.did("an event", in_time=in_time)
+        found.append(trial.never_did("an event"))
+    assert found == [False, not keep_going, False, False]
+
+
+def test_a_candidate_binds_nothing_until_it_has_bound_a_pod(trial: Trial) -> None:
+    found = [trial.binds_nothing]
+    for for_nothing in (True, False, True):
+        trial.waited(for_nothing=for_nothing)
+        found.append(trial.binds_nothing)
+    assert found == [None, True, False, False]
+
+
+def test_it_takes_over_after_each_start_until_it_schedules(trials: Trials, trial: Trial) -> None:
+    assert trial.taking_over
+    trial.schedules()
+    assert not trial.taking_over
+    trials.attachment.starts += 1
+    assert trial.taking_over
+
+
+def test_no_two_generations_are_alike(trials: Trials, trial: Trial) -> None:
+    assert len({trial.next_generation() for _ in range(3)}) == 3
+    assert trials.world.server.names("nodes").count(RESERVED) == 1
+    assert trial.reserved_nodes == (RESERVED,)
+
+
+def test_patients_come_a_while_apart_and_only_a_few(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial.let_patient_wait()
+    assert len(trial.patients) == 1, "it is not time for another"
+    monkeypatch.setattr(module, "_BETWEEN_PATIENTS", 0.0)
+    trial._next_patient = 0.0
+    since = trial.newest_waits_since
+    for _ in range(9):
+        trial.let_patient_wait()
+    assert len({pod.name for pod in trial.patients}) == len(trial.patients) == module._PATIENTS
+    assert trial.newest_waits_since > since
+
+
+# -- plain pods
+
+
+def test_a_candidate_binds_pods_if_it_binds_two(trials: Trials, trial: Trial) -> None:
+    before = trials.world.server.names("pods")
+    trials.world.schedule()
+    assert trial.binds_pods()
+    assert (trials.world.server.names("pods"), trial.binds_nothing) == (before, False)
+    assert "restart if ended" in dict(trials.attachment.acts)
+
+
+def test_a_candidate_that_ends_after_a_binding_does_not_bind_pods(trials: Trials, trial: Trial) -> None:
+    before = trials.world.server.names("pods")
+
+    def node_of(pod: dict[str, Any]) -> str:
+        trials.attachment.ended = pod["metadata"]["name"] != "plain-1"
+        return "" if trials.attachment.ended else NODES[0]
+
+    trials.world.schedule(node_of)
+    assert not trial.binds_pods()
+    assert (trials.world.server.names("pods"), trial.binds_nothing) == (before, None)
+
+
+def test_a_candidate_that_does_not_bind_in_time_does_not_bind_pods(trials: Trials) -> None:
+    assert trials.candidate.claims.timing == IN_TIME
+    claims = dataclasses.replace(trials.candidate.claims, timing=TOO_LATE)
+    trials.candidate = dataclasses.replace(trials.candidate, claims=claims)
+    with contextlib.closing(trials.make()) as trial:
+        before = trials.world.server.names("pods")
+        assert not trial.binds_pods()
+        assert trials.world.server.names("pods") == before
+
+
+# -- what runs beside it
+
+
+def test_the_control_is_started_once_and_its_scores_are_recorded(trials: Trials) -> None:
+    with contextlib.closing(trials.make()) as trial:
+        assert trials.control.acts == []
+        for _ in range(2):
+            trial.start_control()
+        assert trials.control.acts == ["start", "ready"]
+        line = '"Plugin scored node for pod" pod="a/b" plugin="Quiet" node="node-1" score='
+        for number, log in enumerate((trials.log, trials.control_log), 1):
+            log.write_text(f"{line}{number}\n")
+        trial.history()
+        assert {act for act, _ in trials.attachment.acts} >= {"report exits", "catch up"}
+        assert [record.score for record in of(trial, NodeScore)] == [1, 2]
+    assert trials.control.acts == ["start", "ready", "stop"]
+
+
+def test_there_is_one_reader_for_each_prometheus(trial: Trial) -> None:
+    readers = [trial.readers.at(f"http://127.0.0.1:{port}") for port in (1, 2, 1)]
+    assert readers[0] is readers[2] is not readers[1]
