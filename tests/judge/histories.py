@@ -1,7 +1,7 @@
-"""Histories written by hand: one call for each thing that happens, in the records that the recorder writes.
+"""Builder of handwritten histories: one call for each event, with the records that the recorder writes.
 
-A `HistoryBuilder` begins like a real run: nodes are listed, a bystander is there, the candidate has started and seen
-all that, and a case has begun. Time and revisions advance with every call.
+A `HistoryBuilder` begins like a real run: nodes are listed, a bystander pod exists, the candidate has started and
+seen all of it, and a case has begun. Time and revisions advance with every call.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ NO_RIGHTS: Mapping[str, Any] = MappingProxyType({"declared": [], "schedulers": [
 
 
 def told(verdict: Verdict, outcome: str, code: str = "", *facts: object) -> None:
-    """A verdict is this, for what the code says, and its summary has these facts: names, numbers, what it quotes."""
+    """Assert a verdict's outcome and code, and that its summary contains these facts: names, numbers, quotes."""
     assert (verdict.outcome, verdict.code) == (outcome, code), verdict
     words = [str(fact) for fact in facts]
     missing = [word for word in words if not re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", verdict.summary)]
@@ -94,7 +94,7 @@ def told(verdict: Verdict, outcome: str, code: str = "", *facts: object) -> None
 
 
 def as_read(lines: Iterable[dict[str, Any]]) -> list[Record]:
-    """The records that would be read from these lines of a file."""
+    """Records as they are read from these lines of a file."""
     return [read_record(json.loads(json.dumps(line))) for line in lines]
 
 
@@ -104,14 +104,14 @@ _STEP = 0.01
 
 
 class HistoryBuilder:
-    """What happens to one candidate while `case` is tried.
+    """Records of a run of one candidate while `case` is tried.
 
     Args:
-        case: the clause that is tried; records that belong to a case belong to this one.
-        bystander: whether there is a pod of another scheduler from the start.
-        started: whether the candidate's process was seen to start.
+        case: clause that is tried; records with a case get this one.
+        bystander: whether a pod of another scheduler exists from the start.
+        started: whether a start of the candidate's process is recorded.
         extender: the candidate's extender configuration.
-        rbac: the rights that are on record; None where none are.
+        rbac: recorded rights; None if they are not recorded.
     """
 
     def __init__(
@@ -130,13 +130,13 @@ class HistoryBuilder:
         self.case = case
         self.rv = 100
         self.records: list[dict[str, Any]] = []
-        """As the lines of the file have them: what was read from there may be changed in any way."""
+        """Lines of the file, as JSON objects; a test may change them."""
         self._at = 0.0
         self._uids = 0
         self._line = 0
         self._marks = 0
         self.clock_ahead = 0.0
-        """Seconds that the apiserver's wall clock is ahead of the run's clock, from here on."""
+        """Seconds that the apiserver's wall clock is ahead of the run's clock, for the following records."""
         self._nodes: dict[str, dict[str, Any]] = {}
         self._pods: dict[str, dict[str, Any]] = {}
         self._pod_uids: dict[str, str] = {}
@@ -178,37 +178,37 @@ class HistoryBuilder:
 
     @property
     def now(self) -> float:
-        """The time of the last record."""
+        """Time of the last record."""
         return self._at
 
     def wait(self, seconds: float, **kept: float) -> None:
-        """Nothing happens; for so long were processes kept from running meanwhile."""
+        """Let time pass; `kept`: seconds for which processes waited for a processor, by name."""
         self._at = round(self._at + seconds, 6)
         if kept:
             self.add(KeptWaiting(seconds=seconds, kept=kept))
 
     def history(self) -> History:
-        """As it would be read from disk."""
+        """The history as read from disk."""
         return History(as_read(self.records))
 
     def save(self, folder: Path) -> Path:
-        """Write it where the recorder would, and return the file."""
+        """Write the history where the recorder would, and return the file."""
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / FILE
         file.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in self.records))
         return file
 
     def verdict(self, clause: str = "") -> Verdict:
-        """What is said of the case (or another clause) if the run comes to its end here."""
-        whole = copy.copy(self)
-        whole.records = [*self.records]
+        """Return the verdict of the case (or of another clause) if the run ended here."""
+        ended = copy.copy(self)
+        ended.records = [*self.records]
         if [record["phase"] for record in self.records if record["kind"] == "case"][-1] == "begin":
-            whole.end()
-        whole.over()
-        verdict = judge(whole.history(), clause or self.case)
+            ended.end()
+        ended.over()
+        verdict = judge(ended.history(), clause or self.case)
         own_judge = CATALOGUE[verdict.clause].judge
         if getattr(own_judge, "func", own_judge).__module__.startswith("schedproof."):
-            # What `explain` and the docs list is all that there is.
+            # `explain` and the docs list every code.
             assert verdict.code in ("", *OF_ANY_CLAUSE, *codes_of(own_judge)), verdict.code
         return verdict
 
@@ -229,7 +229,7 @@ class HistoryBuilder:
         self.add(ProcessEvent(name=name, event=event, **fields))
 
     def scoring(self, surface: str, *asked: tuple[Readings, Answer], cases: int = 100, **fields: Any) -> None:
-        """What a search has found on a surface: the questions and answers of the case that it shows."""
+        """Record the result of a search on a surface: questions and answers of the case that it reports."""
         shown = {
             "questions": [readings_to_json(readings) for readings, _ in asked],
             "answers": [answer.as_dict() for _, answer in asked],
@@ -241,7 +241,7 @@ class HistoryBuilder:
     # -- nodes
 
     def node(self, name: str, *, cpu: str = "8", **changes: Any) -> None:
-        """A node joins, or is changed: `labels`, `taints`, `unschedulable`. What is not given is as at the start."""
+        """Add or change a node: `labels`, `taints`, `unschedulable`; omitted values have their defaults."""
         known = name in self._nodes
         manifest = self._node_manifest(name, cpu=cpu, **changes)
         if known:
@@ -269,7 +269,7 @@ class HistoryBuilder:
         return manifest
 
     def namespace(self, name: str, **labels: str) -> None:
-        """A namespace is there, with these labels."""
+        """Add a namespace with these labels."""
         self.happens("namespaces", "ADDED", {"metadata": {"name": name, "labels": labels}})
 
     # -- pods
@@ -283,7 +283,9 @@ class HistoryBuilder:
         phase: int = -1,
         **spec: Any,
     ) -> str:
-        """A pod is created; its uid. One without a role is not the case's. `spec`: see `pod_manifest`."""
+        """Create a pod and return its uid. A pod without a role does not belong to the case. `spec`: see
+        `pod_manifest`.
+        """
         manifest = pod_manifest(name, scheduler, image="pause", **spec)
         uid = self._uid("pod")
         manifest["metadata"] |= {"namespace": NAMESPACE, "uid": uid}
@@ -296,11 +298,11 @@ class HistoryBuilder:
         return uid
 
     def uid(self, pod: str) -> str:
-        """Of the pod that bears the name, or bore it last."""
+        """Return the uid of the latest pod of this name."""
         return self._pod_uids[pod]
 
     def bind(self, pod: str, node: str, *, by: str = CANDIDATE_USER) -> None:
-        """A Binding succeeds, and the watch shows the pod on its node."""
+        """Record a successful Binding and the watch event of the pod on its node."""
         self.attempt(pod, node, by=by)
         self.place(pod, node)
 
@@ -316,7 +318,7 @@ class HistoryBuilder:
         received: float | None = None,
         **more: Any,
     ) -> None:
-        """A Binding is posted: what the audit log has. `uid`: "", or of another pod than the one of that name now."""
+        """Record the audit event of a posted Binding. `uid`: "" for none, or the uid of another pod."""
         metadata = {"name": pod, "namespace": NAMESPACE}
         if uid != "":
             metadata["uid"] = uid or self.uid(pod)
@@ -324,38 +326,38 @@ class HistoryBuilder:
         self.request("create", resource, pod, by=by, code=code, body=body, received=received, **more)
 
     def place(self, pod: str, node: str) -> None:
-        """The watch shows a pod on a node."""
+        """Record the watch event of a pod on a node."""
         self._pods[pod]["spec"]["nodeName"] = node
         self.condition(pod, status="True")
 
     def nominate(self, pod: str, node: str) -> None:
-        """The watch shows that room is kept for a pod on a node, where it is not bound."""
+        """Record the watch event of a pod with a nominated node."""
         self._pods[pod]["status"]["nominatedNodeName"] = node
         self.happens("pods", "MODIFIED", self._pods[pod])
 
     def change(self, pod: str, **spec: Any) -> None:
-        """Somebody changes fields of a pod's spec."""
+        """Change fields of a pod's spec."""
         self._pods[pod]["spec"] |= spec
         self.happens("pods", "MODIFIED", self._pods[pod])
 
     def condition(self, pod: str, *, status: str = "False", reason: str = "", **more: str) -> None:
-        """The pod's PodScheduled condition changes."""
-        said = {"type": "PodScheduled", "status": status, **({"reason": reason} if reason else {}), **more}
-        self._pods[pod]["status"]["conditions"] = [said]
+        """Set the PodScheduled condition as the pod's only condition."""
+        condition = {"type": "PodScheduled", "status": status, **({"reason": reason} if reason else {}), **more}
+        self._pods[pod]["status"]["conditions"] = [condition]
         self.happens("pods", "MODIFIED", self._pods[pod])
 
     def conditions(self, pod: str, conditions: Iterable[Mapping[str, str]]) -> None:
-        """All of a pod's conditions are these from here on."""
+        """Replace all conditions of a pod."""
         self._pods[pod]["status"]["conditions"] = [dict(condition) for condition in conditions]
         self.happens("pods", "MODIFIED", self._pods[pod])
 
     def start(self, pod: str, second: int) -> None:
-        """A pod runs since this second of a minute."""
+        """Set a pod to Running since this second of a minute."""
         self._pods[pod]["status"] |= {"phase": "Running", "startTime": f"2026-11-20T00:00:{second:02}Z"}
         self.happens("pods", "MODIFIED", self._pods[pod])
 
     def terminate(self, pod: str) -> None:
-        """A pod is being deleted; a finalizer keeps it."""
+        """Mark a pod as being deleted, as with a finalizer."""
         self._pods[pod]["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"
         self.happens("pods", "MODIFIED", self._pods[pod])
 
@@ -363,7 +365,7 @@ class HistoryBuilder:
         self.happens("pods", "DELETED", self._pods.pop(pod))
 
     def event(self, pod: str, message: str, *, names_uid: bool = True) -> None:
-        """Somebody says something about a pod."""
+        """Record an Event about a pod."""
         about = {"kind": "Pod", "namespace": NAMESPACE, "name": pod, **({"uid": self.uid(pod)} if names_uid else {})}
         metadata = {"name": f"{pod}.1", "namespace": NAMESPACE, "uid": self._uid("event")}
         self.happens("events", "ADDED", {"metadata": metadata, "involvedObject": about, "message": message})
@@ -380,7 +382,7 @@ class HistoryBuilder:
         received: float | None = None,
         **more: Any,
     ) -> None:
-        """A request is completed now; it was received just before, or at a moment of its own."""
+        """Record a request that completes now; `received`: when it was received (default: just before)."""
         self._line += 1
         completed = round(self._at + _STEP + self.clock_ahead, 6)  # which is the record's own time
         self.add(ApiRequest(
@@ -390,7 +392,7 @@ class HistoryBuilder:
         ))  # fmt: skip
 
     def mark(self) -> int:
-        """The harness leaves a mark in the audit log: what its next record has."""
+        """Record a mark of the harness in the audit log, and return its number."""
         self._line += 1
         self._marks += 1
         sent = round(self._at + _STEP, 6)
@@ -401,7 +403,7 @@ class HistoryBuilder:
         return self._marks
 
     def admission(self, pod: str, call: str, *, code: int = 0, held: bool = False, effective: bool = False) -> None:
-        """A Binding has passed the harness's webhook."""
+        """Record a Binding that passed the harness's webhook."""
         self.add(Admission(
             case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), node="node-1",
             user=CANDIDATE_USER, call=call, code=code, held=held, effective=effective,
@@ -410,22 +412,21 @@ class HistoryBuilder:
     # -- what the harness does and finds
 
     def seen(self, *, rv: int | None = None, pod: str = "settle-1") -> None:
-        """The candidate has shown, by now, that it has seen the world as of `rv` (default: as it is now)."""
+        """Record that the candidate has seen the world as of `rv` (default: the current revision)."""
         self.add(ShownSeen(rv=self.rv if rv is None else rv, shown_at_rv=self.rv, pod=pod))
 
     def unseen(self, reason: str) -> None:
         self.add(Unseen(case=self.case, rv=self.rv, reason=reason))
 
     def expect(self, pod: str, outcome: str, *, deadline: str = "bind", within: float = 20, **kept: float) -> None:
-        """The wait for a pod is over; `kept`: for how long processes waited for a processor meanwhile."""
-        """The harness has waited for an outcome, and the wait is over."""
+        """Record the end of the wait for a pod; `kept`: seconds for which processes waited for a processor, by name."""
         self.add(Expect(
             case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), outcome=outcome, rv=self.rv,
             within=within, deadline=deadline, kept=kept,
         ))  # fmt: skip
 
     def fence(self, sentinel: str = "sentinel-1", node: str = "node-4") -> None:
-        """A sentinel is created and, with a node, bound; then the fence is noted, as the harness always does."""
+        """Create a sentinel, bind it if `node` is not empty, and record the fence."""
         self.pod(sentinel, role="sentinel")
         if node:
             self.bind(sentinel, node)
@@ -442,28 +443,28 @@ class HistoryBuilder:
         self.add(NodeScore(pod=f"{NAMESPACE}/{pod}", scorer=scorer, node=node, score=score))
 
     def lift(self, pod: str, mark: int = 0) -> None:
-        """The harness says that it takes a pod's gates away; the pod's change is for the caller."""
+        """Record that the harness removes a pod's gates; the caller changes the pod."""
         self.add(Lift(case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), mark=mark))
 
     def tolerates(self, pod: str, phase: int = -1) -> None:
-        """The harness gives a pod that waits a toleration; the pod's change is for the caller."""
+        """Record that the harness adds a toleration to a pending pod; the caller changes the pod."""
         self.add(Tolerates(case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), phase=phase))
 
     def accepts(self, pod: str, phase: int = -1) -> None:
-        """The harness refuses the Bindings of a pod no more."""
+        """Record that the harness stops refusing the Bindings of a pod."""
         self.add(Accepted(case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), phase=phase))
 
     def fault(self, what: str, line: str = "prometheus") -> None:
-        """A line breaks; or is healed, where `what` is empty."""
+        """Record a fault of a connection, or its end if `what` is empty."""
         self.add(LineFault(case=self.case, line=line, fault=what, on=bool(what)))
 
     def query(self, request: str = "rate(x[2s])", *, status: int = 200, answer: str = "{}", **fields: Any) -> None:
-        """The candidate asks Prometheus something."""
+        """Record a query of the candidate to Prometheus."""
         exchange = {"status": status, "answer": answer, "seconds": 0.001, **fields}
         self.add(PrometheusQuery(request=request, path="/api/v1/query", **exchange))
 
     def call(self, verb: str, /, **fields: Any) -> None:
-        """The extender is asked, and answers as one that works does, but for `fields`."""
+        """Record an extender call with a usual answer, changed by `fields`."""
         names = [*self._nodes]
         answers = (
             {"answered": None, "answered_mode": "", "scores": [[name, 0] for name in names]}
@@ -484,7 +485,7 @@ class HistoryBuilder:
         plugins: Sequence[str] = (),
         args: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     ) -> None:
-        """A scheduler is about to be started: with these plugins enabled, and these args by name of plugin."""
+        """Record the configuration of a scheduler: enabled plugins, and args by plugin name."""
         profile = {
             "schedulerName": SCHEDULER,
             "plugins": {"multiPoint": {"enabled": [{"name": name} for name in plugins]}},
@@ -500,7 +501,7 @@ class HistoryBuilder:
         return f"{what}-uid-{self._uids}"
 
     def happens(self, resource: str, event: str, manifest: dict[str, Any]) -> None:
-        """A watch shows something of an object."""
+        """Record a watch event of an object at the next revision."""
         self.rv += 1
         self._event(resource, event, manifest)
 

@@ -1,4 +1,4 @@
-"""Histories of preference: in each phase of the load, probes of the candidate and one of the control."""
+"""Histories of network preference: probes of the candidate and one control pod in each phase of the load."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def tried(
     world: HistoryBuilder | None = None,
     **spec: Any,
 ) -> HistoryBuilder:
-    """In each phase, `count` probes and a control, one after the other, as the stimulus does it.
+    """Run `count` probes and a control pod, one after the other, in each phase.
 
     Args:
-        choose: where the candidate puts a probe, given the load.
-        control: where the control puts its own; None where there is none.
-        shown: what Prometheus shows at the decision, given the load.
-        slow: probes whose queries took so many seconds, and which went to the loudest node; time to recover follows.
+        choose: returns the node of a probe, given the load.
+        control: returns the node of the control pod; None: no control pod.
+        shown: returns what Prometheus shows at the decision, given the load.
+        slow: seconds of the queries of probes that go to the loudest node; time to recover follows.
     """
     h = world or HistoryBuilder(case)
     for phase, traffic in enumerate(phases):
@@ -94,11 +94,11 @@ def ranked(
     count: int = 5,
     shown: Callable[[Traffic], Traffic] = lambda traffic: traffic,
 ) -> HistoryBuilder:
-    """One load; before each turn but the first, the quietest of the nodes left becomes infeasible.
+    """One load; after each turn, the quietest remaining node becomes infeasible.
 
     Args:
-        choose: where the candidate puts a probe, given the nodes left, the quietest first.
-        control: where the control puts its own, given the same.
+        choose: returns the node of a probe, given the remaining nodes, quietest first.
+        control: returns the node of the control pod, given the same.
     """
     h = HistoryBuilder(RANKING)
     h.load(0, BEFORE)

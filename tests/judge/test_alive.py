@@ -1,4 +1,4 @@
-"""core/alive, where something of the candidate's own starts over what it has forked."""
+"""core/alive where a process of the candidate restarts the child processes that it has forked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def descendant(h: HistoryBuilder, event: str, **fields: Any) -> None:
 
 
 def ends(h: HistoryBuilder, pid: int = 11, *, followed: bool = True, **fields: Any) -> HistoryBuilder:
-    """A descendant ends, and something else takes its place."""
+    """Record that a descendant exits and, if `followed`, that another process replaces it."""
     descendant(h, "exited", **{"pid": pid, "code": 1, "lived": 5.0, "forked": False, **fields})
     if followed:
         descendant(h, "replaced", pid=pid, by=pid + 100)
@@ -40,12 +40,12 @@ def ends(h: HistoryBuilder, pid: int = 11, *, followed: bool = True, **fields: A
         ({"forked": True, "code": -6}, "signal 6"),
     ],
 )
-def test_a_crash_that_a_supervisor_hides_fails(fields: dict[str, Any], how: str) -> None:
+def test_crash_that_a_supervisor_hides_fails(fields: dict[str, Any], how: str) -> None:
     verdict = ends(HistoryBuilder(), **fields).verdict(ALIVE)
     told(verdict, "failed", "process-restarted", NAME, how)
 
 
-def test_a_crash_loop_is_counted() -> None:
+def test_crash_loop_is_counted() -> None:
     h = ends(ends(HistoryBuilder(), 11), 12)
     told(h.verdict(ALIVE), "failed", "process-restarted", "1")
 
@@ -64,19 +64,19 @@ def test_a_crash_loop_is_counted() -> None:
         {"forked": True},  # the end of a pipeline
     ],
 )
-def test_what_ends_as_it_should_passes(fields: dict[str, Any]) -> None:
+def test_descendant_that_ends_as_expected_passes(fields: dict[str, Any]) -> None:
     verdict = ends(HistoryBuilder(), **fields).verdict(ALIVE)
     told(verdict, "passed", "", "1")
 
 
-def test_what_also_ends_with_0_and_is_started_again_is_a_step_of_a_loop() -> None:
+def test_command_that_also_ends_with_0_is_a_step_of_a_loop_and_passes() -> None:
     h = HistoryBuilder()
     ends(h, 11, code=0, lived=0.3, followed=False)
     ends(h, 12, code=1, lived=5.0)
     assert h.verdict(ALIVE).outcome == "passed"
 
 
-def test_who_listens_must_stay() -> None:
+def test_replaced_listener_fails() -> None:
     h = HistoryBuilder()
     h.add(ProcessEvent(name="candidate tested", event="listener-replaced", descendant=True, port=8888, log=[]))
     told(h.verdict(ALIVE), "failed", "process-restarted", "8888")
@@ -87,8 +87,8 @@ def test_who_listens_must_stay() -> None:
     [([-15], "passed"), ([143], "passed"), ([-9], "passed"), ([0], "passed"), ([-15, 0], "passed"),
      ([], "failed"), ([1], "failed"), ([-11], "failed"), ([None], "failed"), ([-15, 1], "failed")],
 )  # fmt: skip
-def test_what_listened_and_was_told_to_end_has_not_crashed(codes: Sequence[int | None], outcome: str) -> None:
-    """A supervisor may replace what serves, as it does with a new version of a program or of its settings."""
+def test_listener_that_ended_on_request_has_not_crashed(codes: Sequence[int | None], outcome: str) -> None:
+    """A supervisor may replace the listening process, as for a new version of a program or of its settings."""
     h = HistoryBuilder()
     for pid, code in enumerate(codes):
         ends(h, pid, code=code, followed=False)
@@ -99,13 +99,13 @@ def test_what_listened_and_was_told_to_end_has_not_crashed(codes: Sequence[int |
     assert h.verdict(ALIVE).outcome == "failed"
 
 
-def test_a_kernel_that_lists_no_children_is_told() -> None:
+def test_summary_states_that_descendants_were_not_watched() -> None:
     h = HistoryBuilder()
     h.add(ProcessEvent(name="candidate tested", event="unwatched"))
     told(h.verdict(ALIVE), "passed", "", "were not watched")
 
 
-def test_a_crash_is_on_the_timeline() -> None:
+def test_crash_is_on_the_timeline() -> None:
     timeline = ends(HistoryBuilder()).verdict(ALIVE).evidence["timeline"]
     assert any(f"process {NAME} exited, code 1" in line for line in timeline)
     assert any(f"process {NAME} replaced by pid 111" in line for line in timeline)

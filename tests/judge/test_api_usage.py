@@ -1,4 +1,4 @@
-"""How a candidate treats the apiserver: how often it asks."""
+"""How a candidate uses the apiserver: the rate of its requests, and the requests by which it places pods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS = 4.0
 
 
 def waiting(count: int, *, calm: bool = True, pending: bool = True, **request: Any) -> HistoryBuilder:
-    """A pod fits nowhere; nothing else happens for a while but `count` requests, evenly."""
+    """Create a pod that fits nowhere, and then only `count` requests at equal intervals."""
     h = HistoryBuilder(STEADY)
     h.pod("too-large", cpu="100" if pending else "1")
     if not pending:
@@ -41,32 +41,32 @@ def test_few_requests_while_nothing_happens_pass(count: int) -> None:
     assert verdict.evidence["measured"]["requests per second"] == count / SECONDS
 
 
-def test_one_request_more_than_is_steady_fails_and_is_named() -> None:
+def test_one_request_above_the_limit_fails_and_is_named() -> None:
     verdict = waiting(int(SECONDS * STEADY_LIMIT) + 1).verdict()
     told(verdict, "failed", "too-many-requests", "pods/status", "10")
 
 
 @pytest.mark.parametrize("code", [200, 409, 429])
-def test_a_hot_loop_fails_whatever_it_is_answered(code: int) -> None:
+def test_hot_loop_fails_whatever_the_response_code(code: int) -> None:
     told(waiting(800, code=code).verdict(), "failed", "too-many-requests", "200")
 
 
 @pytest.mark.parametrize(
     "request_", [{"by": CONTROL_USER}, {"received": 0.0}, {"received": 99.0}], ids=["another's", "before", "after"]
 )
-def test_only_its_own_requests_during_the_calm_count(request_: dict[str, Any]) -> None:
+def test_only_the_candidates_requests_during_the_calm_count(request_: dict[str, Any]) -> None:
     told(waiting(800, **request_).verdict(), "passed")
 
 
-def test_without_a_calm_nothing_is_shown() -> None:
+def test_run_without_a_calm_is_invalid() -> None:
     told(waiting(0, calm=False).verdict(), "invalid", "not-tried")
 
 
-def test_without_a_pod_that_fits_nowhere_there_is_nothing_to_loop_over() -> None:
+def test_case_without_an_unschedulable_pod_is_invalid() -> None:
     told(waiting(0, pending=False).verdict(), "invalid", "not-tried")
 
 
-def test_who_does_not_schedule_is_not_steady() -> None:
+def test_candidate_that_does_not_bind_a_fitting_pod_fails() -> None:
     h = waiting(0)
     h.pod("probe-1")
     h.expect("probe-1", "bound")
@@ -74,7 +74,7 @@ def test_who_does_not_schedule_is_not_steady() -> None:
 
 
 def polling(*requests: tuple[str, str, str], hertz: float) -> HistoryBuilder:
-    """Each of these requests is made so often per second while a pod fits nowhere."""
+    """Make each of these requests `hertz` times per second while a pod fits nowhere."""
     h = waiting(0)
     begin = h.now
     for number in range(int(SECONDS * hertz)):
@@ -88,7 +88,7 @@ def test_a_poll_of_several_resources_at_5_hz_passes() -> None:
     told(polling(*poll, ("patch", "pods/status", "too-large"), hertz=5).verdict(), "passed", "", "5.0")
 
 
-def test_the_most_frequent_request_is_named_and_not_the_first() -> None:
+def test_summary_names_the_most_frequent_request_not_the_first() -> None:
     h = polling(("get", "nodes", "node-1"), hertz=1)
     begin = next(record["at"] for record in h.records if record["kind"] == "calm")
     for number in range(400):
@@ -96,7 +96,7 @@ def test_the_most_frequent_request_is_named_and_not_the_first() -> None:
     told(h.verdict(), "failed", "too-many-requests", "100")
 
 
-def test_paths_that_are_no_resource_count() -> None:
+def test_requests_for_non_resource_paths_count() -> None:
     h = waiting(0)
     begin = h.now
     for number in range(400):
@@ -115,7 +115,7 @@ ON_A_NODE = {"metadata": {"name": "probe-1"}, "spec": {"nodeName": "node-1"}}
 
 
 def placing(*requests: tuple[str, Any], code: int = 422, bound: bool = True) -> HistoryBuilder:
-    """Requests about a pod, verb and body, before it is bound."""
+    """Make requests (verb and body) about a pod before it is bound."""
     h = HistoryBuilder("core/binds")
     h.pod("probe-1")
     for verb, body in requests:
@@ -125,7 +125,7 @@ def placing(*requests: tuple[str, Any], code: int = 422, bound: bool = True) -> 
     return h
 
 
-def test_who_posts_bindings_passes_both() -> None:
+def test_candidate_that_posts_bindings_passes_both_clauses() -> None:
     h = placing(("patch", {"metadata": {"annotations": {"seen": "yes"}}}), code=200)
     told(h.verdict(SUBRESOURCE), "passed", "", "1")
     told(h.verdict(NO_PATCH), "passed", "", "1")
@@ -139,22 +139,22 @@ def test_who_posts_bindings_passes_both() -> None:
         ("update", ON_A_NODE),
     ],
 )
-def test_who_writes_a_node_into_a_pod_fails_also_where_that_was_refused(verb: str, body: Any) -> None:
+def test_writing_a_node_into_a_pod_fails_even_if_refused(verb: str, body: Any) -> None:
     told(placing((verb, body)).verdict(NO_PATCH), "failed", "node-name-written", "spec.nodeName", "sp-tested/probe-1")
 
 
-def test_an_update_of_a_pod_that_is_bound_has_its_node_and_passes() -> None:
+def test_update_of_a_bound_pod_contains_its_node_and_passes() -> None:
     h = placing()
     h.request("update", "pods", "probe-1", body=ON_A_NODE)
     assert h.verdict(NO_PATCH).outcome == "passed"
 
 
-def test_a_patch_that_only_asks_for_the_node_writes_none() -> None:
+def test_patch_that_only_tests_the_node_name_does_not_write_it() -> None:
     guarded = [{"op": "test", "path": "/spec/nodeName", "value": "node-1"}, {"op": "add", "path": "/metadata/labels/a"}]
     assert placing(("patch", guarded), code=200).verdict(NO_PATCH).outcome == "passed"
 
 
-def test_who_creates_a_pod_with_a_node_fails() -> None:
+def test_creating_a_pod_with_a_node_fails() -> None:
     told(
         placing(("create", ON_A_NODE), code=201).verdict(SUBRESOURCE),
         "failed",
@@ -164,5 +164,5 @@ def test_who_creates_a_pod_with_a_node_fails() -> None:
 
 
 @pytest.mark.parametrize("clause", [SUBRESOURCE, NO_PATCH])
-def test_who_places_nothing_shows_nothing_of_how_it_does(clause: str) -> None:
+def test_candidate_that_binds_nothing_is_invalid(clause: str) -> None:
     assert placing(bound=False).verdict(clause).outcome == "invalid"

@@ -1,4 +1,4 @@
-"""Whatever the apiserver's wall clock does, requests stay before or after what the harness did."""
+"""Requests stay before or after what the harness did, however the apiserver's wall clock changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEPS = (0.0, 0.7, -0.7)
 
 
 def step(h: HistoryBuilder, seconds: float) -> None:
-    """The wall clock is set: the stamps of the audit log jump."""
+    """Set the wall clock: the timestamps of the audit log jump."""
     h.mark()
     h.clock_ahead += seconds
 
@@ -39,7 +39,7 @@ def test_an_attempt_before_the_gates_are_lifted_is_early(seconds: float, early: 
 
 @pytest.mark.parametrize("seconds", STEPS)
 @pytest.mark.parametrize(("code", "outcome"), [(409, "passed"), (201, "failed")])
-def test_a_binding_that_was_held_is_known_by_the_webhooks_own_record(seconds: float, code: int, outcome: str) -> None:
+def test_held_binding_is_recognized_by_the_webhooks_record(seconds: float, code: int, outcome: str) -> None:
     h = HistoryBuilder("core/bind-uid")
     h.pod("twice")
     began, old = h.now, h.uid("twice")
@@ -55,7 +55,7 @@ def test_a_binding_that_was_held_is_known_by_the_webhooks_own_record(seconds: fl
     assert h.verdict().outcome == outcome, h.verdict().summary
 
 
-def test_a_binding_to_the_older_resource_is_told_what_became_of_its_uid() -> None:
+def test_binding_posted_to_the_legacy_resource_fails_and_its_ignored_uid_is_named() -> None:
     h = HistoryBuilder("core/bind-uid")
     h.pod("twice")
     old = h.uid("twice")
@@ -70,7 +70,7 @@ def test_a_binding_to_the_older_resource_is_told_what_became_of_its_uid() -> Non
 
 @pytest.mark.parametrize("seconds", STEPS)
 @pytest.mark.parametrize("again", [False, True])
-def test_an_attempt_belongs_before_or_after_a_restart(seconds: float, again: bool) -> None:
+def test_attempt_before_a_restart_is_told_from_an_attempt_after_it(seconds: float, again: bool) -> None:
     h = HistoryBuilder("core/restart")
     h.pod("before")
     h.bind("before", "node-1")
@@ -91,7 +91,7 @@ def test_an_attempt_belongs_before_or_after_a_restart(seconds: float, again: boo
 
 @pytest.mark.parametrize("seconds", STEPS)
 @pytest.mark.parametrize("within", [False, True])
-def test_what_was_asked_during_the_calm_counts_and_nothing_else(seconds: float, within: bool) -> None:
+def test_only_requests_during_the_calm_count(seconds: float, within: bool) -> None:
     h = HistoryBuilder("controller/steady")
     h.pod("too-large", cpu="100")
     h.fence()
@@ -115,7 +115,7 @@ def test_what_was_asked_during_the_calm_counts_and_nothing_else(seconds: float, 
 
 
 @pytest.mark.parametrize("seconds", STEPS)
-def test_a_second_attempt_stays_one_across_a_step_and_a_lost_race_too(seconds: float) -> None:
+def test_lost_race_and_second_attempt_are_told_apart_when_the_clock_is_set(seconds: float) -> None:
     h = HistoryBuilder("core/fit-cpu")
     h.pod("race-1")
     step(h, seconds)
@@ -132,7 +132,7 @@ def test_a_second_attempt_stays_one_across_a_step_and_a_lost_race_too(seconds: f
 
 
 @pytest.mark.parametrize("seconds", [0.7, -0.7])
-def test_times_are_led_back_to_the_runs_clock_from_the_line_on_where_they_jump(seconds: float) -> None:
+def test_times_are_converted_to_the_runs_clock_from_the_line_where_they_jump(seconds: float) -> None:
     h = HistoryBuilder()
     h.mark()
     moments = {}
@@ -147,7 +147,7 @@ def test_times_are_led_back_to_the_runs_clock_from_the_line_on_where_they_jump(s
         assert history.order.times(request)[1] == pytest.approx(moments[request.name], abs=0.02)
 
 
-def test_without_marks_the_stamps_decide_as_they_used_to() -> None:
+def test_history_without_marks_is_ordered_by_timestamps() -> None:
     h = HistoryBuilder("core/scheduling-gates")
     h.pod("gated-1", schedulingGates=[{"name": "a"}])
     h.attempt("gated-1", "node-1", code=409)
@@ -156,7 +156,7 @@ def test_without_marks_the_stamps_decide_as_they_used_to() -> None:
 
 
 def a_mark(line: int, at: float, ahead: float) -> AuditMark:
-    """Sent, received and answered at one moment of the run's clock."""
+    """A mark that is sent, received and answered at one time of the run's clock."""
     return AuditMark(mark=line, line=line, at=at, answered=at, received=at + ahead, completed=at + ahead)
 
 
@@ -168,14 +168,14 @@ def a_request(line: int, at: float, ahead: float) -> ApiRequest:
 
 
 @pytest.mark.parametrize("ahead", [0.05, -0.05])
-def test_a_clock_that_is_slewed_has_not_been_changed(ahead: float) -> None:
+def test_slewed_clock_is_not_corrected(ahead: float) -> None:
     request = a_request(3, 20.0, ahead)
     order = AuditOrder([a_mark(1, 10.0, 0.0), a_mark(4, 30.0, ahead)], [request])
     assert order.times(request) == (20.0 + ahead, 20.0 + ahead)
 
 
 @pytest.mark.parametrize("ahead", [0.7, -0.7])
-def test_a_clock_that_is_changed_right_after_a_mark_has_changed_all_that_follows(ahead: float) -> None:
+def test_clock_set_right_after_a_mark_shifts_all_later_requests(ahead: float) -> None:
     requests = [a_request(line, 10.0 + line / 100, ahead) for line in (2, 3, 4)]
     order = AuditOrder([a_mark(1, 10.0, 0.0), a_mark(5, 10.1, ahead), a_mark(9, 20.0, ahead)], requests)
     for request in requests:
@@ -183,7 +183,7 @@ def test_a_clock_that_is_changed_right_after_a_mark_has_changed_all_that_follows
 
 
 @pytest.mark.parametrize("ahead", [0.7, -0.7])
-def test_a_clock_that_is_changed_right_before_a_mark_has_changed_nothing_before_it(ahead: float) -> None:
+def test_clock_set_right_before_a_mark_shifts_no_earlier_request(ahead: float) -> None:
     before, after = [a_request(line, 10.0 + line / 100, 0.0) for line in (2, 3, 4)], a_request(7, 15.0, ahead)
     order = AuditOrder([a_mark(1, 10.0, 0.0), a_mark(5, 10.1, ahead), a_mark(9, 20.0, ahead)], [*before, after])
     for request in before:

@@ -1,4 +1,4 @@
-"""What a scheduler tries to bind, and when: attempts count, whether or not the apiserver took them."""
+"""Which pods a scheduler tries to bind, and when: attempts count, whether or not the apiserver accepts them."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ def prebound(*, fenced: str = "node-4") -> HistoryBuilder:
     return h
 
 
-def test_pods_with_a_node_of_their_own_that_nobody_touched_pass() -> None:
+def test_untouched_pods_created_with_a_node_pass() -> None:
     told(prebound().verdict(), "passed", "", "2")
 
 
 @pytest.mark.parametrize("code", [201, 404, 409])
-def test_an_attempt_to_bind_what_has_its_node_fails_whatever_came_of_it(code: int) -> None:
+def test_binding_a_pod_created_with_a_node_fails_whatever_the_response(code: int) -> None:
     h = prebound()
     h.attempt("prebound-node-2", "node-2", code=code)
     told(h.verdict(), "failed", "prebound-pod-touched", "pods/binding", "prebound-node-2")
 
 
-def test_any_other_write_on_what_has_its_node_fails_too() -> None:
+def test_other_writes_to_a_pod_created_with_a_node_fail() -> None:
     h = prebound()
     h.request("patch", "pods/status", "prebound-node-1")
     told(h.verdict(), "failed", "prebound-pod-touched", "pods/status", "prebound-node-1")
 
 
-def test_labels_on_what_has_its_node_and_what_would_be_written_decide_nothing() -> None:
+def test_label_patch_of_a_pod_created_with_a_node_passes_and_is_named() -> None:
     h = prebound()
     h.request("patch", "pods", "prebound-node-1", body={"metadata": {"labels": {"counted": "yes"}}})
     told(h.verdict(), "passed", "", "2", "patch pods", "prebound-node-1")
 
 
-def test_who_reads_what_has_its_node_does_not_touch_it_nor_does_another_scheduler() -> None:
+def test_reads_and_requests_of_another_scheduler_do_not_touch_the_pod() -> None:
     h = prebound()
     h.request("get", "pods", "prebound-node-1")
     h.attempt("prebound-node-1", "node-1", by=CONTROL_USER, code=409)
     assert h.verdict().outcome == "passed"
 
 
-def test_a_candidate_that_decides_nothing_has_not_left_anything_alone() -> None:
+def test_candidate_that_binds_no_sentinel_is_invalid() -> None:
     h = prebound(fenced="")
     h.fence(node="")
     told(h.verdict(), "invalid", "not-decided-on", "sentinel-1")
 
 
-def test_without_a_fence_or_without_such_a_pod_nothing_is_shown() -> None:
+def test_history_without_a_fence_or_without_a_pod_with_a_node_is_invalid() -> None:
     h = prebound(fenced="")
     h.pod("probe-1")
     h.bind("probe-1", "node-1")
@@ -93,17 +93,17 @@ def gated(*, lifted: bool = True, early: int = 0, bound: bool = True) -> History
     return h
 
 
-def test_a_pod_that_is_bound_once_its_gates_are_gone_passes() -> None:
+def test_pod_bound_after_its_gates_are_removed_passes() -> None:
     assert gated().verdict().outcome == "passed"
 
 
 @pytest.mark.parametrize("code", [201, 400, 422])
-def test_an_attempt_to_bind_a_gated_pod_fails_even_a_refused_one(code: int) -> None:
+def test_attempt_to_bind_a_gated_pod_fails_even_if_refused(code: int) -> None:
     told(gated(early=code).verdict(), "failed", "gated-pod-tried", "node-2", code)
 
 
 @pytest.mark.parametrize(("reason", "outcome"), [("Unschedulable", "failed"), ("SchedulingGated", "passed")])
-def test_a_pod_that_has_gates_is_not_called_unschedulable(reason: str, outcome: str) -> None:
+def test_gated_pod_must_not_be_reported_unschedulable(reason: str, outcome: str) -> None:
     h = HistoryBuilder(GATES)
     h.pod("gated", schedulingGates=[{"name": "wait"}])
     h.condition("gated", reason=reason)
@@ -115,11 +115,11 @@ def test_a_pod_that_has_gates_is_not_called_unschedulable(reason: str, outcome: 
     assert h.verdict().outcome == outcome
 
 
-def test_an_attempt_fails_also_where_the_gates_never_went() -> None:
+def test_attempt_fails_even_if_the_gates_are_never_removed() -> None:
     told(gated(early=400, lifted=False).verdict(), "failed", "gated-pod-tried", "400")
 
 
-def test_what_another_scheduler_tries_with_a_gated_pod_is_not_the_candidates() -> None:
+def test_attempt_of_another_scheduler_on_a_gated_pod_passes() -> None:
     h = gated(lifted=False)
     h.attempt("gated", "node-2", code=400, by=CONTROL_USER)
     h.lift("gated")
@@ -129,11 +129,11 @@ def test_what_another_scheduler_tries_with_a_gated_pod_is_not_the_candidates() -
     assert h.verdict().outcome == "passed"
 
 
-def test_a_pod_that_waits_on_without_gates_fails() -> None:
+def test_pod_not_bound_after_its_gates_are_removed_fails() -> None:
     told(gated(bound=False).verdict(), "failed", "not-bound-in-time", "gated", "30 s")
 
 
-def test_gates_that_were_never_taken_away_prove_nothing() -> None:
+def test_gates_that_are_never_removed_are_invalid() -> None:
     told(gated(lifted=False).verdict(), "invalid", "not-tried")
 
 
@@ -141,7 +141,7 @@ def test_gates_that_were_never_taken_away_prove_nothing() -> None:
 
 
 def recreated(*, code: int, held: bool = True, by: str = "", says_uid: bool = True, **spec: Any) -> HistoryBuilder:
-    """A pod goes and comes again while a Binding of it is under way; the new one fits unless `spec` says otherwise."""
+    """Recreate a pod while a Binding of it is in progress; the new pod fits unless `spec` prevents that."""
     h = HistoryBuilder(UID)
     old, received = h.pod("twice"), h.now
     h.delete("twice")
@@ -153,56 +153,56 @@ def recreated(*, code: int, held: bool = True, by: str = "", says_uid: bool = Tr
     return h
 
 
-def bound_anew(h: HistoryBuilder) -> HistoryBuilder:
+def new_pod_bound(h: HistoryBuilder) -> HistoryBuilder:
     h.bind("twice", "node-2")
     h.expect("twice", "bound")
     return h
 
 
-def test_a_binding_that_says_which_pod_it_means_is_refused_and_the_new_pod_decided_on_anew() -> None:
-    told(bound_anew(recreated(code=409)).verdict(), "passed", "", "409")
+def test_refused_binding_with_the_old_uid_and_a_new_decision_pass() -> None:
+    told(new_pod_bound(recreated(code=409)).verdict(), "passed", "", "409")
 
 
-def test_a_refused_binding_and_a_new_pod_that_fits_nowhere_pass() -> None:
+def test_refused_binding_and_a_pending_new_pod_that_fits_nowhere_pass() -> None:
     h = recreated(code=409, cpu="100")
     h.fence()
     h.expect("twice", "pending")
     assert h.verdict().outcome == "passed"
 
 
-def test_a_new_pod_that_is_placed_by_the_old_ones_binding_fails_wherever_it_fits() -> None:
-    """It would even have been a feasible decision: but it was made for another pod."""
+def test_new_pod_placed_by_the_old_pods_binding_fails_even_where_it_fits() -> None:
+    """The new pod would even fit there, but the decision was made for another pod."""
     h = recreated(code=201, says_uid=False)
     h.place("twice", "node-1")
     h.expect("twice", "bound")
     told(h.verdict(), "failed", "outdated-binding", "sp-tested/twice", "node-1")
 
 
-def test_a_new_pod_that_nobody_binds_fails() -> None:
+def test_new_pod_that_is_not_bound_fails() -> None:
     h = recreated(code=409)
     h.expect("twice", "bound")
     told(h.verdict(), "failed", "not-bound-in-time", "twice")
 
 
 @pytest.mark.parametrize("changes", [{"held": False}, {"by": CONTROL_USER}], ids=["after", "another's"])
-def test_without_a_binding_of_the_candidate_under_way_nothing_is_shown(changes: dict[str, Any]) -> None:
-    h = bound_anew(recreated(code=409, **changes))
+def test_history_without_a_held_binding_of_the_candidate_is_invalid(changes: dict[str, Any]) -> None:
+    h = new_pod_bound(recreated(code=409, **changes))
     told(h.verdict(), "invalid", "no-binding-held")
 
 
-def test_a_binding_that_was_answered_before_the_pod_was_created_anew_was_not_under_way() -> None:
+def test_binding_answered_before_the_pod_was_recreated_was_not_in_progress() -> None:
     h = HistoryBuilder(UID)
     h.pod("twice")
     h.attempt("twice", "node-1", code=500)
     h.delete("twice")
     h.pod("twice", role="recreated")
-    told(bound_anew(h).verdict(), "invalid", "no-binding-held")
+    told(new_pod_bound(h).verdict(), "invalid", "no-binding-held")
 
 
 @pytest.mark.parametrize(
     ("bound", "finding"), [(True, ("invalid", "not-tried")), (False, ("failed", "not-bound-in-time"))]
 )
-def test_a_pod_that_was_not_created_anew_shows_nothing_unless_it_was_never_bound(bound: bool, finding: Any) -> None:
+def test_history_without_a_recreated_pod_is_invalid_unless_the_pod_is_unbound(bound: bool, finding: Any) -> None:
     h = HistoryBuilder(UID)
     h.pod("twice")
     if bound:
@@ -229,19 +229,19 @@ def emptied(*, noted: bool = True, bound: str = "node-2") -> HistoryBuilder:
     return h
 
 
-def test_a_pod_that_waits_for_the_first_node_passes() -> None:
+def test_pod_bound_when_the_first_node_joins_passes() -> None:
     assert emptied().verdict().outcome == "passed"
 
 
-def test_a_pod_that_the_first_node_does_not_wake_fails() -> None:
+def test_pod_still_pending_after_the_first_node_joins_fails() -> None:
     told(emptied(bound="").verdict(), "failed", "not-bound-in-time", "early", "30 s", "node-2")
 
 
-def test_a_pod_that_goes_to_a_node_that_was_gone_fails() -> None:
+def test_pod_bound_to_a_deleted_node_fails() -> None:
     told(emptied(bound="node-1").verdict(), "failed", "infeasible-node", "node-1")
 
 
-def test_nodes_that_nobody_took_away_show_nothing_unless_a_pod_was_not_bound() -> None:
+def test_history_without_removed_nodes_is_invalid_unless_a_pod_is_unbound() -> None:
     told(emptied(noted=False).verdict(), "invalid", "not-tried")
     told(emptied(noted=False, bound="").verdict(), "failed", "not-bound-in-time", "early")
 
@@ -267,12 +267,12 @@ def restarted(*, back: bool = True, before: bool = True, after: str = "node-2") 
     return h
 
 
-def test_a_scheduler_that_goes_on_where_it_was_passes() -> None:
+def test_scheduler_that_continues_after_a_restart_passes() -> None:
     told(restarted().verdict(), "passed", "", "2")
 
 
 @pytest.mark.parametrize("code", [201, 409])
-def test_who_binds_again_what_was_bound_before_the_restart_fails(code: int) -> None:
+def test_second_binding_of_a_pod_bound_before_the_restart_fails(code: int) -> None:
     h = restarted()
     h.attempt("before", "node-3", code=code)
     told(
@@ -281,7 +281,7 @@ def test_who_binds_again_what_was_bound_before_the_restart_fails(code: int) -> N
     )  # fmt: skip
 
 
-def test_a_second_attempt_before_the_restart_is_for_another_clause() -> None:
+def test_second_attempt_before_the_restart_does_not_count() -> None:
     h = HistoryBuilder(RESTART)
     h.pod("before")
     h.bind("before", "node-1")
@@ -295,20 +295,20 @@ def test_a_second_attempt_before_the_restart_is_for_another_clause() -> None:
     assert h.verdict().outcome == "passed"
 
 
-def test_who_forgets_what_waits_fails() -> None:
+def test_pod_created_during_the_restart_must_be_bound() -> None:
     told(restarted(after="").verdict(), "failed", "not-bound-in-time", "meanwhile")
 
 
-def test_a_scheduler_that_was_not_started_again_shows_nothing_unless_it_did_not_bind() -> None:
+def test_history_without_a_restart_is_invalid_unless_a_pod_is_unbound() -> None:
     told(restarted(back=False).verdict(), "invalid", "not-tried")
     told(restarted(back=False, after="").verdict(), "failed", "not-bound-in-time", "meanwhile")
 
 
-def test_a_restart_with_nothing_bound_before_it_shows_nothing() -> None:
+def test_restart_with_nothing_bound_before_it_is_invalid() -> None:
     told(restarted(before=False).verdict(), "invalid", "not-tried")
 
 
-def test_a_restart_after_which_nothing_was_bound_shows_nothing() -> None:
+def test_restart_with_nothing_expected_after_it_is_invalid() -> None:
     h = HistoryBuilder(RESTART)
     h.pod("before")
     h.bind("before", "node-1")
@@ -325,7 +325,7 @@ REFUSED, HEAD, ISOLATED = "core/requeue-bind-refused", "core/no-head-of-line", "
 
 
 @pytest.mark.parametrize("resource", ["pods/binding", "bindings"])
-def test_a_pod_that_is_bound_after_its_binding_was_refused_passes(resource: str) -> None:
+def test_pod_bound_after_its_binding_was_refused_passes(resource: str) -> None:
     h = HistoryBuilder(REFUSED)
     h.pod("erring-1", role="erring")
     h.attempt("erring-1", "node-1", code=422, resource=resource)
@@ -335,7 +335,7 @@ def test_a_pod_that_is_bound_after_its_binding_was_refused_passes(resource: str)
 
 
 @pytest.mark.parametrize(("longest", "code"), [(30, ""), (31, "backs-off-too-long")])
-def test_it_is_not_configured_to_wait_for_longer_than_it_claims(longest: int, code: str) -> None:
+def test_configured_backoff_longer_than_the_claimed_requeue_time_fails(longest: int, code: str) -> None:
     h = HistoryBuilder(REFUSED)
     h.add(Configured(document={"podMaxBackoffSeconds": longest}))
     h.pod("erring-1", role="erring")
@@ -345,7 +345,7 @@ def test_it_is_not_configured_to_wait_for_longer_than_it_claims(longest: int, co
     told(h.verdict(), "failed" if code else "passed", code)
 
 
-def test_a_pod_that_is_not_tried_again_fails() -> None:
+def test_pod_not_retried_after_a_refused_binding_fails() -> None:
     h = HistoryBuilder(REFUSED)
     h.pod("erring-1", role="erring")
     h.attempt("erring-1", "node-1", code=422)
@@ -354,7 +354,7 @@ def test_a_pod_that_is_not_tried_again_fails() -> None:
 
 
 @pytest.mark.parametrize(("bound", "outcome"), [(True, "passed"), (False, "failed")])
-def test_a_pod_that_is_gone_while_its_binding_is_refused_delays_nobody(bound: bool, outcome: str) -> None:
+def test_deleted_pod_whose_binding_is_refused_must_not_delay_other_pods(bound: bool, outcome: str) -> None:
     h = HistoryBuilder(ISOLATED)
     h.pod("erring-1", role="erring")
     h.attempt("erring-1", "node-1", code=422)
@@ -367,7 +367,7 @@ def test_a_pod_that_is_gone_while_its_binding_is_refused_delays_nobody(bound: bo
 
 
 @pytest.mark.parametrize("case", [REFUSED, HEAD, ISOLATED])
-def test_where_nothing_was_refused_nothing_is_shown(case: str) -> None:
+def test_history_without_a_refused_binding_is_invalid(case: str) -> None:
     h = HistoryBuilder(case)
     h.pod("erring-1", role="erring")
     h.attempt("erring-1", "node-2", by=CONTROL_USER, code=409)
@@ -383,7 +383,7 @@ ANSWERS = {"timed-out-1": 504, "conflict-1": 409, "too-busy-1": 429, "internal-e
 
 
 def forgiven(*, forgets: str = "", repeats: bool = False, without: int = 0, held: bool = True) -> HistoryBuilder:
-    """Each pod's first Binding is answered with an error; then it is bound, but for the pod `forgets`."""
+    """Answer each pod's first Binding with an error; then every pod is bound, except the pod `forgets`."""
     h = HistoryBuilder(FORGIVEN)
     for call, (pod, code) in enumerate(ANSWERS.items()):
         if code == without:
@@ -409,26 +409,26 @@ def forgiven(*, forgets: str = "", repeats: bool = False, without: int = 0, held
     return h
 
 
-def test_pods_that_are_bound_after_an_error_pass() -> None:
+def test_pods_bound_after_an_error_pass() -> None:
     told(forgiven().verdict(), "passed")
     assert forgiven().verdict("core/all-accounted").outcome == "passed"
 
 
 @pytest.mark.parametrize("pod", ["conflict-1", "internal-error-1", "unavailable-1", "stateful-1"])
-def test_a_pod_that_is_forgotten_after_an_error_fails(pod: str) -> None:
+def test_pod_not_retried_after_an_error_fails(pod: str) -> None:
     told(forgiven(forgets=pod).verdict(), "failed", "not-bound-in-time", pod)
 
 
-def test_a_binding_that_took_effect_and_is_repeated_fails() -> None:
+def test_repeated_binding_that_had_taken_effect_fails() -> None:
     told(forgiven(repeats=True).verdict(), "failed", "second-binding", "timed-out-1", "node-1")
 
 
 @pytest.mark.parametrize("code", [409, 429, 500, 503, 504])
-def test_an_answer_that_was_never_given_shows_nothing(code: int) -> None:
+def test_history_without_one_of_the_error_codes_is_invalid(code: int) -> None:
     told(forgiven(without=code).verdict(), "invalid", "no-binding-refused", code)
 
 
-def test_a_pod_that_was_created_anew_too_early_or_too_late_shows_nothing() -> None:
+def test_pod_recreated_while_no_binding_was_held_is_invalid() -> None:
     told(forgiven(held=False).verdict(), "invalid", "no-binding-held")
 
 
@@ -440,9 +440,9 @@ LATE = {"late": "yes"}
 def deleted(
     *attempts: str, after: float = 2.5, stays: bool = True, aged: bool = False, **kept: float
 ) -> HistoryBuilder:
-    """Three pods that fit nowhere are deleted, two of them linger; so much later there is room, and some are tried.
+    """Delete three pods that fit nowhere (two linger); after `after` seconds there is room, and pods are tried.
 
-    `aged`: the wait was long enough by its own measurement.
+    `aged`: whether the measured wait was long enough.
     """
     h = HistoryBuilder(DELETED)
     for name in ("gone", "lingers-1", "lingers-2"):
@@ -467,16 +467,16 @@ def deleted(
     return h
 
 
-def test_pods_that_were_deleted_and_not_tried_again_pass() -> None:
+def test_deleted_pods_that_are_not_retried_pass() -> None:
     told(deleted().verdict(), "passed", "", "3", "2")
 
 
 @pytest.mark.parametrize("tried", [("lingers-1", "lingers-2"), ("gone", "lingers-1"), ("gone", "gone")])
-def test_who_tries_pods_long_after_they_were_deleted_fails(tried: tuple[str, ...]) -> None:
+def test_attempts_long_after_the_deletion_fail(tried: tuple[str, ...]) -> None:
     told(deleted(*tried).verdict(), "failed", "deleted-pod-tried", f"sp-tested/{tried[0]}", "node-1")
 
 
-def test_one_late_attempt_may_be_a_machine_that_stood_still_for_deleted_pods_too() -> None:
+def test_single_late_attempt_after_a_deletion_is_tolerated() -> None:
     assert deleted("lingers-1").verdict().outcome == "passed"
 
 
@@ -484,7 +484,7 @@ def test_attempts_within_the_claimed_freshness_are_not_late() -> None:
     assert deleted("lingers-1", "lingers-2", after=0.5).verdict().outcome == "passed"
 
 
-def test_time_for_which_it_was_kept_from_running_does_not_count_after_a_deletion() -> None:
+def test_time_without_a_processor_does_not_count_after_a_deletion() -> None:
     tried = ("lingers-1", "lingers-2")
     assert deleted(*tried, after=2.5, candidate=0.5, etcd=0.5).verdict().outcome == "passed"
     told(deleted(*tried, after=4, candidate=0.5, etcd=0.5).verdict(), "failed", "deleted-pod-tried")
@@ -492,18 +492,18 @@ def test_time_for_which_it_was_kept_from_running_does_not_count_after_a_deletion
     assert deleted("lingers-1", after=7, candidate=6).verdict().outcome == "passed", "one is allowed"
 
 
-def test_after_a_wait_that_was_measured_to_be_long_enough_attempts_are_late() -> None:
+def test_attempts_after_a_wait_measured_as_long_enough_are_late() -> None:
     tried = ("lingers-1", "lingers-2")
     told(deleted(*tried, after=2.1, aged=True, candidate=0.1, etcd=0.3).verdict(), "failed", "deleted-pod-tried")
     assert deleted(*tried, after=2.1, candidate=0.1, etcd=0.3).verdict().outcome == "passed"
     told(deleted(*tried, after=7, aged=True, candidate=4, etcd=2).verdict(), "invalid", "machine-too-busy")
 
 
-def test_what_was_not_deleted_must_be_scheduled_all_the_same() -> None:
+def test_pods_that_were_not_deleted_must_still_be_scheduled() -> None:
     told(deleted(stays=False).verdict(), "failed", "not-bound-in-time", "stays")
 
 
-def test_where_no_pod_was_deleted_nothing_is_shown() -> None:
+def test_history_without_a_deleted_pod_is_invalid() -> None:
     h = HistoryBuilder(DELETED)
     h.pod("stays")
     h.bind("stays", "node-1")
@@ -515,7 +515,7 @@ def test_where_no_pod_was_deleted_nothing_is_shown() -> None:
 
 
 def raced(*, code: int = 409, again: float = -1.0, after: str = "node-1", **kept: float) -> HistoryBuilder:
-    """Another scheduler binds a pod to node-2 while the candidate's Binding to node-1 is under way."""
+    """Another scheduler binds a pod to node-2 while the candidate's Binding to node-1 is in progress."""
     h = HistoryBuilder("controller/conflict")
     h.pod("raced-1", role="raced", cpu="5")
     h.attempt("raced-1", "node-2", by=HARNESS_USER)
@@ -532,31 +532,31 @@ def raced(*, code: int = 409, again: float = -1.0, after: str = "node-1", **kept
     return h
 
 
-def test_a_binding_that_lost_a_race_and_is_dropped_passes() -> None:
+def test_binding_that_lost_a_race_and_is_dropped_passes() -> None:
     told(raced().verdict(), "passed")
 
 
-def test_a_pod_that_another_scheduler_has_bound_is_accounted_for() -> None:
+def test_pod_bound_by_another_scheduler_is_accounted_for() -> None:
     assert raced().verdict("core/all-accounted").outcome == "passed"
 
 
-def test_a_second_try_before_the_watch_can_have_shown_it_is_no_fault() -> None:
+def test_second_attempt_before_the_watch_can_have_shown_the_binding_passes() -> None:
     assert raced(again=1).verdict().outcome == "passed"
 
 
-def test_a_second_try_later_fails() -> None:
+def test_late_second_attempt_fails() -> None:
     told(raced(again=5).verdict(), "failed", "second-binding")
 
 
-def test_time_for_which_it_was_kept_from_running_does_not_count_after_a_lost_race() -> None:
+def test_time_without_a_processor_does_not_count_after_a_lost_race() -> None:
     assert raced(again=5, candidate=3.5).verdict().outcome == "passed"
     told(raced(again=9, candidate=3.5).verdict(), "failed", "second-binding")
     told(raced(again=5, candidate=4.5).verdict(), "invalid", "machine-too-busy")
 
 
-def test_room_that_is_still_held_for_a_pod_that_is_elsewhere_fails() -> None:
+def test_resources_still_reserved_for_a_pod_bound_elsewhere_fail() -> None:
     told(raced(after="").verdict(), "failed", "not-bound-in-time", "after-1")
 
 
-def test_where_no_race_was_lost_nothing_is_shown() -> None:
+def test_history_without_a_lost_race_is_invalid() -> None:
     told(raced(code=0).verdict(), "invalid", "no-binding-refused")

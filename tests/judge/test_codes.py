@@ -1,4 +1,4 @@
-"""Codes of findings and of problems: each that is used is in its table, and each in a table is used."""
+"""Tables of the codes of findings and of problems: every used code is listed, and every listed code is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schedproof.judge.catalogue import CATALOGUE
 
 PACKAGE = Path(schedproof.__file__).parent
 ABOUT_CODES = ("codes.py", "possible_codes.py", "symptoms.py")
-"""Modules that name codes, and give none."""
+"""Modules that name codes but do not emit any."""
 JUDGES = [path for path in (PACKAGE / "judge").rglob("*.py") if path.name not in ABOUT_CODES]
 READERS = [
     path
@@ -25,14 +25,14 @@ READERS = [
     if path.name != "problems.py"
 ]
 FIRST = {"failed": 0, "invalid": 0, "complain": 0, "_invalid": 2, "Problem": 2}
-"""Which argument is the code."""
+"""Position of the argument that is the code."""
 TABLES = pytest.mark.parametrize(
     ("table", "modules"), [(codes.CODES, JUDGES), (problems.CODES, READERS)], ids=["findings", "problems"]
 )
 
 
 def used(modules: Iterable[Path]) -> Iterator[str]:
-    """What is written as a code; what is taken from another finding has been found there."""
+    """Codes written as constants in these modules; a code copied from another finding is found where that is made."""
     for path in modules:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call):
@@ -40,8 +40,8 @@ def used(modules: Iterable[Path]) -> Iterator[str]:
                 name = getattr(node.func, "id", getattr(node.func, "attr", ""))
                 place = FIRST.get(name, len(node.args))
                 for value in (*node.args[place : place + 1], *named):
-                    found = (one.value for one in ast.walk(value) if isinstance(one, ast.Constant))
-                    yield from (one for one in found if isinstance(one, str))
+                    found = (constant.value for constant in ast.walk(value) if isinstance(constant, ast.Constant))
+                    yield from (constant for constant in found if isinstance(constant, str))
 
 
 @TABLES
@@ -64,7 +64,7 @@ def test_codes_are_short_words_in_order_with_one_line_each(table: Mapping[str, s
     assert all(text and "\n" not in text and not text.endswith(".") for text in texts)
 
 
-def test_the_codes_of_a_clause_are_those_of_its_judge_and_of_what_that_calls() -> None:
+def test_codes_of_a_clause_are_those_of_its_judge_and_the_functions_it_calls() -> None:
     found = {clause.id: possible_codes.codes_of(clause.judge) for clause in CATALOGUE.values()}
     assert all(found.values())
     assert found["extender/answers"] == ("call-failed", "not-applicable", "not-called")

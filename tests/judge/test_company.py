@@ -1,4 +1,4 @@
-"""Bindings of pods to which it matters what is on other nodes: affinity, anti-affinity, and topology spread."""
+"""Bindings of pods that depend on the pods of other nodes: affinity, anti-affinity and topology spread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CASE = "core/topology-spread"
 
 
 def zoned(case: str = CASE) -> HistoryBuilder:
-    """Four nodes in three zones, as the candidate has seen."""
+    """Four nodes in three zones, which the candidate has seen."""
     h = HistoryBuilder(case)
     for node, zone in ZONES.items():
         h.node(node, labels={"zone": zone})
@@ -39,7 +39,7 @@ def apart(*terms: dict[str, Any]) -> dict[str, Any]:
 
 
 def spread(h: HistoryBuilder, *names: str) -> None:
-    """Pods of one application are created, which is to be spread over zones."""
+    """Create pods of one application that is spread over zones."""
     constraint = {**term("web"), "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
     for name in names:
         h.pod(name, labels={"app": "web"}, topologySpreadConstraints=[constraint])
@@ -50,10 +50,10 @@ def ruling(h: HistoryBuilder, pod: str) -> Ruling:
     return rule_binding(history, history.bindings[h.uid(pod)])
 
 
-# -- every binding is ruled, as of when it was made
+# -- every binding is ruled by the state at its time
 
 
-def test_a_skew_that_is_mended_later_is_wrong_all_the_same() -> None:
+def test_skew_that_later_bindings_correct_is_still_wrong() -> None:
     h = zoned()
     for name, node in (("p1", "node-1"), ("p2", "node-2"), ("p3", "node-3"), ("p4", "node-4")):
         spread(h, name)
@@ -62,7 +62,7 @@ def test_a_skew_that_is_mended_later_is_wrong_all_the_same() -> None:
     assert judge_placement(h.history(), CASE).outcome == "failed"
 
 
-def test_pods_that_are_spread_as_they_come_are_right() -> None:
+def test_pods_spread_in_order_of_creation_are_right() -> None:
     h = zoned()
     for number, node in enumerate(("node-1", "node-3", "node-4", "node-2", "node-4", "node-3"), 1):
         spread(h, f"p{number}")
@@ -71,8 +71,8 @@ def test_pods_that_are_spread_as_they_come_are_right() -> None:
     assert ruling(h, "p3").feasible == ("node-4",)
 
 
-def test_a_pod_on_another_node_of_the_same_place_counts() -> None:
-    """For each rule: what is on the chosen node itself would allow it."""
+def test_pod_on_another_node_of_the_same_zone_counts() -> None:
+    """For each rule, the pods on the chosen node itself would allow the binding."""
     h = zoned("core/pod-affinity")
     h.pod("guard", role="filler", scheduler="other", node="node-1", labels={"app": "db"}, affinity=apart(term("web")))
     h.seen()
@@ -89,11 +89,11 @@ def test_a_pod_on_another_node_of_the_same_place_counts() -> None:
     ]  # fmt: skip
 
 
-# -- bindings take effect in another order than they were decided on
+# -- bindings take effect in another order than that of the decisions
 
 
-def test_pods_that_waited_too_may_have_been_decided_on_before() -> None:
-    """The second pod went to another zone, which the third one's decision knew; its binding came later."""
+def test_pods_pending_at_the_same_time_may_have_been_decided_on_earlier() -> None:
+    """The second pod went to another zone before the third was decided on, but its binding took effect later."""
     h = zoned()
     spread(h, "p1", "p2", "p3", "p4")
     for name, node in (("p1", "node-1"), ("p3", "node-2"), ("p2", "node-3"), ("p4", "node-4")):
@@ -101,7 +101,7 @@ def test_pods_that_waited_too_may_have_been_decided_on_before() -> None:
     assert not any(ruling(h, name).reasons for name in ("p1", "p2", "p3", "p4"))
 
 
-def test_pods_that_did_not_exist_yet_may_not() -> None:
+def test_pods_created_after_a_binding_cannot_justify_it() -> None:
     h = zoned()
     spread(h, "p1", "p3")
     h.bind("p1", "node-1")
@@ -112,8 +112,8 @@ def test_pods_that_did_not_exist_yet_may_not() -> None:
     assert ruling(h, "p3").reasons
 
 
-def test_pods_of_others_may_not() -> None:
-    """No scheduler knows what another is about to do."""
+def test_pending_pods_of_other_schedulers_cannot_justify_a_binding() -> None:
+    """No scheduler knows what another scheduler is about to bind."""
     h = zoned()
     h.pod("db", scheduler="other", labels={"app": "db"})
     h.pod("p1", affinity=together(term("db")))
@@ -122,7 +122,7 @@ def test_pods_of_others_may_not() -> None:
     assert ruling(h, "p1").reasons
 
 
-def test_a_burst_on_one_node_is_wrong_in_any_order() -> None:
+def test_burst_on_one_node_is_wrong_in_any_order() -> None:
     h = zoned()
     names = [f"p{number}" for number in range(6)]
     spread(h, *names)
@@ -137,7 +137,7 @@ def test_a_burst_on_one_node_is_wrong_in_any_order() -> None:
     assert [bool(ruling(h, name).reasons) for name in ("p1", "p2")] == [False, True]
 
 
-def test_company_that_is_under_way_counts() -> None:
+def test_pod_whose_binding_is_in_progress_counts_for_affinity() -> None:
     h = zoned("core/pod-affinity")
     h.pod("db", labels={"app": "db"})
     h.pod("web", affinity=together(term("db")))
@@ -149,7 +149,7 @@ def test_company_that_is_under_way_counts() -> None:
     assert ruling(h, "astray").reasons
 
 
-# -- caches lag, of other nodes and of what is on them as well
+# -- caches lag, also for other nodes and their pods
 
 Change = tuple["Callable[[HistoryBuilder], object]", bool]
 CHANGES: dict[str, Change] = {
@@ -170,7 +170,7 @@ CHANGES: dict[str, Change] = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("seen", [False, True])
-def test_a_change_elsewhere_counts_once_it_was_seen(change: Change, seen: bool) -> None:
+def test_change_on_another_node_counts_once_it_was_seen(change: Change, seen: bool) -> None:
     happens, harmless = change
     h = zoned("core/pod-affinity")
     h.pod("db", role="filler", scheduler="other", node="node-2", labels={"app": "db"})
@@ -186,8 +186,8 @@ def test_a_change_elsewhere_counts_once_it_was_seen(change: Change, seen: bool) 
 # -- namespaces
 
 
-def test_the_labels_of_namespaces_are_on_record() -> None:
-    """A history that was saved before they were cannot be judged by them."""
+def test_namespace_selectors_are_judged_by_recorded_labels() -> None:
+    """A history saved before labels were recorded cannot be judged by them."""
     own = {"namespaceSelector": {"matchLabels": {"team": "red"}}}
     for labels, guessed, wrong in (
         ({"team": "red"}, False, True),

@@ -1,4 +1,6 @@
-"""Traffic where something competes with it: network/before-capacity, network/before-preferences, network/many-nodes."""
+"""Network preference against competing criteria: network/before-capacity, network/before-preferences,
+network/many-nodes.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,19 @@ IN_TURN = [loads(node, MANY_NODES) for node in MANY_NODES[::3]]
 
 
 @pytest.mark.parametrize("clause", BEFORE)
-def test_the_quietest_node_comes_first(clause: str) -> None:
+def test_pods_on_the_quietest_node_pass(clause: str) -> None:
     told(tried(clause, phases=ROTATION[:2], count=6).verdict(), "passed", "", "12")
 
 
 @pytest.mark.parametrize("clause", BEFORE)
-def test_another_node_is_wrong_whatever_speaks_for_it(clause: str) -> None:
+def test_another_node_fails_whatever_other_criteria_favor_it(clause: str) -> None:
     verdict = tried(clause, phases=ROTATION[:2], count=6, choose=second).verdict()
     told(verdict, "failed", "probe-not-on-quietest", "12 of 12")
     assert verdict.evidence["pattern"] == "outweighed"
 
 
 @pytest.mark.parametrize("clause", BEFORE)
-def test_scores_that_others_outweigh_excuse_nothing_and_are_told_of(clause: str) -> None:
+def test_outweighed_scores_excuse_nothing_and_are_in_the_summary(clause: str) -> None:
     h = tried(clause, phases=ROTATION[:2], count=6, choose=second)
     for phase, traffic in enumerate(ROTATION[:2]):
         for node in traffic:
@@ -40,14 +42,14 @@ def test_scores_that_others_outweigh_excuse_nothing_and_are_told_of(clause: str)
 
 
 @pytest.mark.parametrize("clause", BEFORE)
-def test_one_node_that_is_always_the_quietest_proves_nothing(clause: str) -> None:
+def test_one_node_that_is_always_the_quietest_is_invalid(clause: str) -> None:
     told(tried(clause, phases=ROTATION[:1] * 2, count=6).verdict(), "invalid", "best-node-unchanged")
 
 
 @pytest.mark.parametrize(
     ("clause", "outcome"), [*((clause, "not-claimed") for clause in BEFORE), ("network/many-nodes", "passed")]
 )
-def test_a_tie_breaker_is_held_to_the_quietest_of_nodes_that_are_alike(clause: str, outcome: str) -> None:
+def test_tie_breaker_is_judged_among_equal_nodes_only(clause: str, outcome: str) -> None:
     claims = dataclasses.replace(CLAIMS, network=dataclasses.replace(NETWORK, priority="tie-breaker"))
     world = HistoryBuilder(clause, claims=claims, nodes=MANY_NODES)
     verdict = tried(phases=IN_TURN, count=2, world=world, control=lambda _: "node-02").verdict()
@@ -55,22 +57,22 @@ def test_a_tie_breaker_is_held_to_the_quietest_of_nodes_that_are_alike(clause: s
 
 
 def among_many(nodes: list[str], choose: object = quietest) -> HistoryBuilder:
-    """Every third of 24 nodes is the quietest in turn; these nodes exist."""
+    """Make every third of 24 nodes the quietest in turn, of which `nodes` exist."""
     phases = [{node: rate for node, rate in traffic.items() if node in nodes} for traffic in IN_TURN]
     world = HistoryBuilder("network/many-nodes", nodes=nodes)
     return tried(phases=phases, count=2, world=world, choose=choose, control=lambda _: "node-02")  # type: ignore[arg-type]
 
 
-def test_the_quietest_of_many_nodes_is_found() -> None:
+def test_pods_on_the_quietest_of_many_nodes_pass() -> None:
     told(among_many(MANY_NODES).verdict(), "passed", "", "16 of 16", "8")
 
 
 @pytest.mark.parametrize("looked_at", [5, 10, 16, 20])
-def test_a_scheduler_that_looks_at_the_first_few_nodes_misses_the_quietest(looked_at: int) -> None:
+def test_scheduler_that_scores_only_the_first_nodes_fails(looked_at: int) -> None:
     first = {*MANY_NODES[:looked_at]}
     h = among_many(MANY_NODES, lambda load: quietest({node: rate for node, rate in load.items() if node in first}))
     told(h.verdict(), "failed", "probe-not-on-quietest")
 
 
-def test_fewer_nodes_than_are_meant_prove_nothing() -> None:
+def test_fewer_nodes_than_required_are_invalid() -> None:
     told(among_many(MANY_NODES[:-1]).verdict(), "invalid", "too-few", "23", "24")

@@ -1,4 +1,4 @@
-"""How a scheduler says what it did: by a Binding of its own, by a condition, by an event."""
+"""How a scheduler reports its decisions: by its own Binding, by a condition, by an event."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_pod_bound_by_the_candidates_own_binding_passes(resource: str) -> None
     assert h.verdict().outcome == "passed"
 
 
-def test_a_binding_whose_client_was_gone_before_the_answer_may_have_been_carried_out() -> None:
+def test_binding_that_timed_out_may_have_taken_effect() -> None:
     h = HistoryBuilder(BINDS)
     h.pod("probe-1")
     h.attempt("probe-1", "node-1", code=504)
@@ -45,7 +45,7 @@ def test_a_pod_on_a_node_without_a_successful_binding_fails(code: int) -> None:
     told(verdict, "failed", "bound-without-binding", "probe-1", "node-1")
 
 
-def test_pods_that_are_not_the_candidate_s_need_no_binding_of_it() -> None:
+def test_pods_of_other_schedulers_need_no_binding_of_the_candidate() -> None:
     h = HistoryBuilder(BINDS)
     h.pod("filler-1", role="filler", scheduler="other", node="node-1", cpu="1")
     h.pod("control-1", role="control", scheduler=CONTROL)
@@ -68,7 +68,7 @@ def test_one_pod_without_a_binding_among_others_fails() -> None:
     told(verdict, "failed", "bound-without-binding", "probe-2", "node-1")
 
 
-def test_where_nothing_was_to_be_bound_nothing_is_proved() -> None:
+def test_history_without_a_pod_of_the_candidate_to_bind_is_invalid() -> None:
     h = HistoryBuilder(BINDS)
     h.pod("elsewhere", scheduler=CONTROL)
     h.bind("elsewhere", "node-1", by=CONTROL_USER)
@@ -77,7 +77,7 @@ def test_where_nothing_was_to_be_bound_nothing_is_proved() -> None:
     told(verdict, "invalid", "not-tried")
 
 
-def test_a_pod_that_somebody_else_bound_fails() -> None:
+def test_pod_bound_by_another_scheduler_fails() -> None:
     h = HistoryBuilder(BINDS)
     h.pod("probe-1")
     h.bind("probe-1", "node-1", by=CONTROL_USER)
@@ -85,7 +85,7 @@ def test_a_pod_that_somebody_else_bound_fails() -> None:
     assert h.verdict().outcome == "failed"
 
 
-def test_a_binding_for_another_pod_of_the_name_does_not_count() -> None:
+def test_binding_of_an_earlier_pod_with_the_same_name_does_not_count() -> None:
     h = HistoryBuilder(BINDS)
     h.pod("probe-1")
     h.bind("probe-1", "node-1")
@@ -104,7 +104,7 @@ def test_a_pod_that_is_not_bound_fails() -> None:
     told(verdict, "failed", "not-bound-in-time", "20 s")
 
 
-def test_no_pods_prove_nothing() -> None:
+def test_history_without_pods_is_invalid() -> None:
     assert HistoryBuilder(BINDS).verdict().outcome == "invalid"
 
 
@@ -114,7 +114,7 @@ def test_no_pods_prove_nothing() -> None:
 def too_large(
     *, status: str = "False", reason: str = "Unschedulable", message: str = "0/4 nodes", events: bool = False
 ) -> HistoryBuilder:
-    """A pod that fits nowhere, and what is said of it; with `events`, by a candidate that claims them."""
+    """A pod that fits nowhere, and its condition; with `events`, of a candidate that claims events."""
     claims = dataclasses.replace(CLAIMS, features=("events",)) if events else CLAIMS
     h = HistoryBuilder(UNSCHEDULABLE, claims=claims)
     h.pod("too-large", cpu="1000")
@@ -126,7 +126,7 @@ def too_large(
 
 
 @pytest.mark.parametrize("message", ["0/4 nodes are available: 4 Insufficient cpu.", "nowhere to go", ""])
-def test_pending_with_the_condition_passes_whatever_its_wording(message: str) -> None:
+def test_pending_pod_with_the_condition_passes_whatever_its_message(message: str) -> None:
     verdict = too_large(message=message).verdict()
     told(verdict, "passed", "", "1")
 
@@ -141,12 +141,12 @@ def test_the_condition_still_counts_after_the_pod_was_deleted() -> None:
     ("status", "reason"),
     [("", ""), ("True", ""), ("False", ""), ("False", "SchedulerError"), ("Unknown", "Unschedulable")],
 )
-def test_another_condition_or_none_fails(status: str, reason: str) -> None:
+def test_pending_pod_without_the_unschedulable_condition_fails(status: str, reason: str) -> None:
     verdict = too_large(status=status, reason=reason).verdict()
     told(verdict, "failed", "pending-without-reason")
 
 
-def test_other_conditions_do_not_matter() -> None:
+def test_other_conditions_beside_pod_scheduled_do_not_matter() -> None:
     h = HistoryBuilder(UNSCHEDULABLE)
     h.pod("too-large", cpu="1000")
     h.condition("too-large", reason="Unschedulable")
@@ -156,7 +156,7 @@ def test_other_conditions_do_not_matter() -> None:
     assert h.verdict().outcome == "passed"
 
 
-def test_where_nothing_was_to_be_left_pending_nothing_is_proved() -> None:
+def test_history_without_a_pod_to_leave_pending_is_invalid() -> None:
     h = HistoryBuilder(UNSCHEDULABLE)
     h.pod("probe-1")
     h.bind("probe-1", "node-1")
@@ -166,14 +166,14 @@ def test_where_nothing_was_to_be_left_pending_nothing_is_proved() -> None:
 
 
 @pytest.mark.parametrize("names_uid", [True, False])
-def test_where_events_are_claimed_one_that_says_something_passes(names_uid: bool) -> None:
+def test_claimed_event_with_a_message_passes(names_uid: bool) -> None:
     h = too_large(events=True)
     h.event("too-large", "whatever it says", names_uid=names_uid)
     assert h.verdict().outcome == "passed"
 
 
 @pytest.mark.parametrize("about", ["", "sentinel-1"])
-def test_where_events_are_claimed_none_about_the_pod_fails(about: str) -> None:
+def test_claimed_events_without_an_event_about_the_pod_fail(about: str) -> None:
     h = too_large(events=True)
     if about:
         h.event(about, "whatever it says")
@@ -183,7 +183,7 @@ def test_where_events_are_claimed_none_about_the_pod_fails(about: str) -> None:
 
 
 @pytest.mark.parametrize("code", [403, 422])
-def test_an_event_that_the_apiserver_refused_is_quoted(code: int) -> None:
+def test_refused_event_is_in_the_summary(code: int) -> None:
     h = too_large(events=True)
     h.request("create", "events", "probe.1", code=code)
     for _ in range(2):
@@ -192,23 +192,23 @@ def test_an_event_that_the_apiserver_refused_is_quoted(code: int) -> None:
     told(h.verdict(), "failed", "pending-without-event", str(code), "create events")
 
 
-def test_a_condition_that_the_apiserver_refused_is_quoted() -> None:
+def test_refused_condition_is_in_the_summary() -> None:
     h = too_large(status="True", reason="")
     h.request("patch", "pods/status", "too-large", code=422)
     told(h.verdict(), "failed", "pending-without-reason", "422", "patch pods/status")
 
 
-def test_where_events_are_claimed_one_that_says_nothing_fails() -> None:
+def test_claimed_event_without_a_message_fails() -> None:
     h = too_large(events=True)
     h.event("too-large", "")
     assert h.verdict().outcome == "failed"
 
 
-def test_where_events_are_not_claimed_none_is_needed() -> None:
+def test_events_that_are_not_claimed_are_not_required() -> None:
     assert too_large(events=False).verdict().outcome == "passed"
 
 
-def test_a_pod_that_was_bound_although_it_fits_nowhere_fails() -> None:
+def test_bound_pod_that_fits_nowhere_fails() -> None:
     h = HistoryBuilder(UNSCHEDULABLE)
     h.pod("too-large", cpu="1000")
     h.bind("too-large", "node-1")
@@ -217,7 +217,7 @@ def test_a_pod_that_was_bound_although_it_fits_nowhere_fails() -> None:
     assert h.verdict().outcome == "failed"
 
 
-def test_without_a_fence_nobody_knows_that_it_was_decided_on() -> None:
+def test_pending_pod_without_a_fence_is_invalid() -> None:
     h = HistoryBuilder(UNSCHEDULABLE)
     h.pod("too-large", cpu="1000")
     h.condition("too-large", reason="Unschedulable")
@@ -228,29 +228,31 @@ def test_without_a_fence_nobody_knows_that_it_was_decided_on() -> None:
 # -- core/condition-refused
 
 
-def refused(*codes: int, said: bool = True, resource: str = "pods/status") -> HistoryBuilder:
-    """Each write of the condition was answered with a code; at last the pod has it, or not. No event is told of."""
+def refused(*codes: int, written: bool = True, resource: str = "pods/status") -> HistoryBuilder:
+    """Answer each write of the condition with one of `codes`; `said`: whether the pod has the condition in the end. No
+    event is recorded.
+    """
     h = HistoryBuilder("core/condition-refused", claims=dataclasses.replace(CLAIMS, features=("events",)))
     h.pod("too-large", cpu="1000")
     for code in codes:
         h.request("patch", resource, "too-large", code=code)
-    if said:
+    if written:
         h.condition("too-large", reason="Unschedulable")
     h.fence()
     h.expect("too-large", "pending")
     return h
 
 
-def test_a_condition_that_is_written_again_after_an_error_passes() -> None:
+def test_condition_written_again_after_an_error_passes() -> None:
     assert refused(500, 200).verdict().outcome == "passed"
 
 
-def test_a_condition_that_is_not_written_again_fails() -> None:
-    told(refused(500, said=False).verdict(), "failed", "pending-without-reason")
+def test_condition_not_written_again_fails() -> None:
+    told(refused(500, written=False).verdict(), "failed", "pending-without-reason")
 
 
 @pytest.mark.parametrize(("code", "resource"), [(200, "pods/status"), (409, "pods/status"), (500, "pods/binding")])
-def test_where_no_write_of_the_condition_failed_nothing_is_shown(code: int, resource: str) -> None:
+def test_history_without_a_failed_write_of_the_condition_is_invalid(code: int, resource: str) -> None:
     told(refused(code, resource=resource).verdict(), "invalid", "not-tried")
 
 
@@ -263,7 +265,7 @@ OWN = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 
 
 def conditioned(*versions: Sequence[Mapping[str, str]]) -> HistoryBuilder:
-    """A pod that fits nowhere, and its conditions one version after the other."""
+    """A pod that fits nowhere, and successive versions of its conditions."""
     h = HistoryBuilder(FOREIGN)
     h.pod("gate-1", role="conditioned", nodeSelector={"no-such": "label"})
     for conditions in versions:
@@ -273,28 +275,28 @@ def conditioned(*versions: Sequence[Mapping[str, str]]) -> HistoryBuilder:
     return h
 
 
-def test_conditions_of_others_that_stay_beside_its_own_pass() -> None:
+def test_foreign_conditions_kept_beside_pod_scheduled_pass() -> None:
     assert conditioned([OTHERS], [OTHERS, OWN]).verdict().outcome == "passed"
 
 
-def test_a_condition_of_its_own_that_takes_the_place_of_others_fails() -> None:
+def test_pod_scheduled_that_replaces_foreign_conditions_fails() -> None:
     told(conditioned([OTHERS], [OWN]).verdict(), "failed", "condition-removed", "example.com/ready")
 
 
-def test_one_of_two_conditions_of_others_that_is_lost_fails() -> None:
+def test_loss_of_one_of_two_foreign_conditions_fails() -> None:
     second = {**OTHERS, "type": "example.com/quota"}
     told(conditioned([OTHERS, second], [second, OWN]).verdict(), "failed", "condition-removed", "example.com/ready")
 
 
-def test_without_a_condition_of_its_own_nothing_could_be_lost() -> None:
+def test_history_without_a_pod_scheduled_condition_is_invalid() -> None:
     told(conditioned([OTHERS]).verdict(), "invalid", "pending-without-reason")
 
 
-def test_without_conditions_of_others_nothing_is_shown() -> None:
+def test_history_without_foreign_conditions_is_invalid() -> None:
     told(conditioned([OWN]).verdict(), "invalid", "not-tried")
 
 
-def test_conditions_of_a_pod_that_was_bound_where_it_cannot_run_are_not_the_point() -> None:
+def test_pod_bound_to_an_infeasible_node_fails_regardless_of_its_conditions() -> None:
     h = conditioned([OTHERS], [OTHERS, OWN])
     h.bind("gate-1", "node-1")
     told(h.verdict(), "failed", "infeasible-node")

@@ -1,4 +1,4 @@
-"""The scheduler's configuration is on record, and the oracle's default is not always its rule."""
+"""The recorded configuration of kube-scheduler: the oracle's defaults do not always apply to it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def configured(
 
 
 @pytest.mark.parametrize(("node", "outcome"), [("node-1", "passed"), ("node-2", "failed")])
-def test_an_affinity_that_the_configuration_adds_holds_for_every_pod(node: str, outcome: str) -> None:
+def test_added_affinity_of_the_configuration_applies_to_every_pod(node: str, outcome: str) -> None:
     h = configured(args=ADDED)
     h.node("node-1", labels={"pool": "a"})
     h.seen()
@@ -45,14 +45,14 @@ def test_an_affinity_that_the_configuration_adds_holds_for_every_pod(node: str, 
     assert h.verdict().outcome == outcome
 
 
-def test_a_pod_that_only_the_added_affinity_keeps_pending_was_not_to_be_bound() -> None:
+def test_expecting_a_pod_that_the_added_affinity_keeps_pending_is_invalid() -> None:
     h = configured(args=ADDED)
     h.pod("probe-1")
     h.expect("probe-1", "bound")
     told(h.verdict(), "invalid", "wrong-expectation")
 
 
-def test_an_added_affinity_is_anded_with_each_of_the_pods_own_terms() -> None:
+def test_added_affinity_is_anded_with_each_term_of_the_pod() -> None:
     own = {"nodeSelectorTerms": [
         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]} for node in ("node-1", "node-2")
     ]}  # fmt: skip
@@ -61,13 +61,13 @@ def test_an_added_affinity_is_anded_with_each_of_the_pods_own_terms() -> None:
     h.node("node-3", labels={"pool": "a"})
     h.seen()
     for node, outcome in (("node-2", "passed"), ("node-1", "failed"), ("node-3", "failed")):
-        one = configured(args=ADDED)
-        one.records = [*h.records]
-        one.rv, one._at = h.rv, h.now
-        one.pod("probe-1", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": own}})
-        one.bind("probe-1", node)
-        one.expect("probe-1", "bound")
-        assert one.verdict().outcome == outcome, node
+        branch = configured(args=ADDED)
+        branch.records = [*h.records]
+        branch.rv, branch._at = h.rv, h.now
+        branch.pod("probe-1", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": own}})
+        branch.bind("probe-1", node)
+        branch.expect("probe-1", "bound")
+        assert branch.verdict().outcome == outcome, node
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_ignored_resources_do_not_count(args: Mapping[str, Any], outcome: str) -
 
 
 @pytest.mark.parametrize("disabled", [{"filter": ["TaintToleration"]}, {"multiPoint": ["*"]}])
-def test_what_a_disabled_plugin_would_have_refused_is_wrong_and_the_summary_names_it(disabled: Any) -> None:
+def test_node_that_a_disabled_plugin_would_reject_fails_and_names_the_plugin(disabled: Any) -> None:
     h = configured(disabled=disabled)
     h.node("node-1", taints=[{"key": "reserved", "effect": "NoSchedule"}])
     h.seen()
@@ -98,13 +98,13 @@ def test_what_a_disabled_plugin_would_have_refused_is_wrong_and_the_summary_name
 
 
 @pytest.mark.parametrize("percentage", [None, 0, 50])
-def test_a_scheduler_that_looks_at_some_of_many_nodes_cannot_be_held_to_a_preference(percentage: int | None) -> None:
+def test_preference_is_invalid_if_not_all_nodes_are_scored(percentage: int | None) -> None:
     many = tuple(f"node-{number}" for number in range(120))
     more = {} if percentage is None else {"percentageOfNodesToScore": percentage}
     h = configured("network/flip", nodes=many, **more)
     told(h.verdict(), "invalid", "not-all-nodes-scored", "percentageOfNodesToScore")
 
 
-def test_few_nodes_are_all_looked_at() -> None:
+def test_few_nodes_are_all_scored() -> None:
     h = configured("network/flip", percentageOfNodesToScore=50)
     told(h.verdict(), "invalid", "not-tried")

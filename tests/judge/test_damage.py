@@ -1,4 +1,4 @@
-"""A history that was changed after the run is refused: with its line, its field, and exit code 2."""
+"""A history changed after its run is refused with its line, its field and exit code 2."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def set_to(value: Any, kind: str, *path: str) -> Callable[[Records], tuple[int, 
         set_to(3, "run", "candidate", "name"), set_to("core/binds", "selected", "clauses"),
     ],
 )  # fmt: skip
-def test_the_line_and_the_field_are_named(
+def test_error_names_the_line_and_the_field(
     change: Callable[[Records], tuple[int, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     records = json.loads(json.dumps(eventful().records))
@@ -70,7 +70,7 @@ def test_the_line_and_the_field_are_named(
     assert "Traceback" not in error
 
 
-def test_a_clause_of_another_version_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_names_an_unknown_clause(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = json.loads(json.dumps(eventful().records))
     records[number_of(records, "selected")]["clauses"].append("core/of-tomorrow")
     write(tmp_path, records)
@@ -84,7 +84,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def _one_of_each(records: Records) -> list[tuple[Any, ...]]:
-    """The places of all fields, of all kinds of records: of fields that there are several of, the first."""
+    """Locations of every field of every kind of record; of repeated fields, the first."""
     places = {}
     for place in _places(records):
         if len(place) > 1:
@@ -94,10 +94,10 @@ def _one_of_each(records: Records) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("wrong", [None, "text", -1, [], {}], ids=repr)
-def test_whatever_is_changed_judging_ends_as_it_should(
+def test_damaged_field_never_causes_an_internal_error(
     wrong: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Some damage cannot be told from what a run writes: then it is judged."""
+    """Some damage cannot be distinguished from a record of a run; then it is judged."""
     original = json.dumps(eventful().records)
     for place in _one_of_each(json.loads(original)):
         records = json.loads(original)
@@ -110,14 +110,14 @@ def test_whatever_is_changed_judging_ends_as_it_should(
         assert "internal error" not in capsys.readouterr().err, place
 
 
-def test_records_that_are_not_damaged_are_read(tmp_path: Path) -> None:
+def test_undamaged_records_are_read(tmp_path: Path) -> None:
     history = eventful()
     history.request("patch", "pods/status", "a", body=[{"op": "add", "path": "/status/phase", "value": "Pending"}])
     write(tmp_path, history.records)
     assert load_records(tmp_path)
 
 
-def test_the_report_is_written_once_more(tmp_path: Path) -> None:
+def test_report_is_written_again_from_a_truncated_history(tmp_path: Path) -> None:
     home = tmp_path / "killed" / "candidates" / "it"
     home.mkdir(parents=True)
     write(home, eventful().records)
@@ -128,7 +128,7 @@ def test_the_report_is_written_once_more(tmp_path: Path) -> None:
     assert "core/fit-cpu" in (tmp_path / "again" / "junit.xml").read_text()
 
 
-def test_a_record_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+def test_deeply_nested_record_is_refused(tmp_path: Path) -> None:
     write(tmp_path, eventful().records)
     with (tmp_path / FILE).open("a") as file:
         file.write("[" * 100_000 + "\n")
@@ -139,18 +139,16 @@ def test_a_record_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("nodes", "wrong"), [({}, ""), ({"nodes": None}, ""), ({"nodes": 3}, ""), ({"nodes": "3"}, "nodes is '3'")]
 )
-def test_what_may_be_missing_may_be_null_and_is_of_its_type_where_it_is_there(
-    nodes: dict[str, Any], wrong: str
-) -> None:
+def test_optional_field_may_be_null_but_must_have_its_type(nodes: dict[str, Any], wrong: str) -> None:
     line = {"kind": "seen", "at": 1.0, "rv": 2, "shown_at_rv": 2, "pod": "a", **nodes}
     with pytest.raises(DamagedRecordError, match=wrong) if wrong else contextlib.nullcontext():
         read_record(line)
 
 
-def test_what_may_be_missing_may_be_null_inside_of_a_field_too() -> None:
+def test_optional_nested_field_may_be_null() -> None:
     run = eventful().records[0]
     assert read_record({**run, "users": {**run["users"], "control": None}})
 
 
-def test_a_record_of_another_versions_kind_is_read() -> None:
+def test_record_of_an_unknown_kind_is_read() -> None:
     assert read_record({"kind": "of-tomorrow", "at": 1.5, "more": 1}).at == 1.5

@@ -1,4 +1,4 @@
-"""core/dra: where pods with ResourceClaims go, and that these are allocated and reserved before."""
+"""core/dra: pods with ResourceClaims run where their devices are; claims are allocated and reserved first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DRIVER = "example.com"
 
 
 def published(**nodes: int) -> HistoryBuilder:
-    """So many devices on each node, in a pool of the node's name."""
+    """Publish this number of devices on each node, in a pool named like the node."""
     h = HistoryBuilder(CASE, claims=CLAIMED)
     store(h, "deviceclasses", "any", spec={})
     for node, count in (nodes or {"node_1": 1}).items():
@@ -31,10 +31,13 @@ def store(h: HistoryBuilder, resource: str, name: str, metadata: dict[str, Any] 
 def claim(
     h: HistoryBuilder, name: str = "claim", *devices: str, count: int = 1, pod: str = "", gone: bool = False
 ) -> None:
-    """A claim for so many devices. `devices`: those that it has, as POOL/NAME; `pod`: for which it is reserved."""
+    """Store a claim for `count` devices.
+
+    `devices`: the allocated ones, as POOL/NAME; `pod`: the pod for which it is reserved.
+    """
     results = [
         {"request": "wanted", "driver": DRIVER, "pool": pool, "device": device}
-        for pool, device in (one.split("/") for one in devices)
+        for pool, device in (device_path.split("/") for device_path in devices)
     ]
     status: dict[str, Any] = {}
     if devices:
@@ -61,7 +64,7 @@ def land(h: HistoryBuilder, node: str = "node-1", name: str = "p") -> HistoryBui
     return h
 
 
-def test_a_pod_that_is_where_its_device_is_allocated_and_reserved_passes() -> None:
+def test_pod_on_the_node_of_its_allocated_and_reserved_device_passes() -> None:
     h = published()
     claim(h)
     pod(h)
@@ -69,7 +72,7 @@ def test_a_pod_that_is_where_its_device_is_allocated_and_reserved_passes() -> No
     told(land(h).verdict(), "passed")
 
 
-def test_a_pod_where_its_claim_cannot_be_met_fails() -> None:
+def test_pod_on_a_node_that_cannot_satisfy_its_claim_fails() -> None:
     h = published()
     claim(h)
     pod(h)
@@ -81,7 +84,7 @@ def test_a_pod_where_its_claim_cannot_be_met_fails() -> None:
     told(land(h, "node-2").verdict(), "failed", "infeasible-node", "node-2")
 
 
-def test_a_claim_is_allocated_before_its_pod_is_bound() -> None:
+def test_claim_must_be_allocated_before_its_pod_is_bound() -> None:
     h = published()
     claim(h)
     pod(h)
@@ -90,7 +93,7 @@ def test_a_claim_is_allocated_before_its_pod_is_bound() -> None:
     told(h.verdict(), "failed", "unallocated-resource-claim", "p", "node-1")
 
 
-def test_a_claim_is_reserved_before_its_pod_is_bound() -> None:
+def test_claim_must_be_reserved_before_its_pod_is_bound() -> None:
     h = published()
     claim(h)
     pod(h)
@@ -100,7 +103,7 @@ def test_a_claim_is_reserved_before_its_pod_is_bound() -> None:
     told(h.verdict(), "failed", "unreserved-resource-claim", "p", "node-1")
 
 
-def test_a_shared_claim_is_reserved_for_each_pod() -> None:
+def test_shared_claim_must_be_reserved_for_each_pod() -> None:
     h = published()
     claim(h)
     pod(h)
@@ -110,7 +113,7 @@ def test_a_shared_claim_is_reserved_for_each_pod() -> None:
     told(land(h, name="q").verdict(), "failed", "unreserved-resource-claim", "q")
 
 
-def test_what_is_allocated_is_what_was_asked_for_on_the_pods_node() -> None:
+def test_allocation_must_match_the_request_and_the_node() -> None:
     for devices, count, fact in (
         (["node-1/d0"], 2, "1"),
         (["node-1/d0", "node-1/d9"], 2, "d9"),
@@ -123,7 +126,7 @@ def test_what_is_allocated_is_what_was_asked_for_on_the_pods_node() -> None:
         told(land(h).verdict(), "failed", "wrong-allocation", fact)
 
 
-def test_a_device_that_two_claims_have_at_a_time_fails() -> None:
+def test_device_allocated_twice_at_a_time_fails() -> None:
     h = published(node_1=2)
     claim(h, "other", "node-1/d0")
     claim(h)
@@ -137,7 +140,7 @@ def test_a_device_that_two_claims_have_at_a_time_fails() -> None:
     told(land(h).verdict(), "failed", "device-allocated-twice", "d0", "claim")
 
 
-def test_a_device_may_be_allocated_again_once_it_was_given_back() -> None:
+def test_device_may_be_allocated_again_after_its_release() -> None:
     for gone in (False, True):
         h = published()
         claim(h, "other", "node-1/d0")
@@ -148,7 +151,7 @@ def test_a_device_may_be_allocated_again_once_it_was_given_back() -> None:
         told(land(h).verdict(), "passed")
 
 
-def test_a_pod_waits_while_its_claim_cannot_be_met_and_no_longer() -> None:
+def test_pod_may_wait_only_while_its_claim_cannot_be_satisfied() -> None:
     h = published()
     claim(h, "other", "node-1/d0")
     claim(h)
@@ -164,13 +167,13 @@ def test_a_pod_waits_while_its_claim_cannot_be_met_and_no_longer() -> None:
     told(h.verdict(), "failed", "not-bound-in-time", "p", "node-2")
 
 
-def test_pods_without_claims_prove_nothing() -> None:
+def test_pods_without_claims_are_invalid() -> None:
     h = published()
     h.pod("p")
     told(land(h).verdict(), "invalid", "not-tried")
 
 
-def test_what_the_oracle_does_not_model_is_not_held_against_a_candidate() -> None:
+def test_device_selector_that_the_oracle_does_not_model_is_invalid() -> None:
     h = published()
     store(h, "deviceclasses", "any", spec={"selectors": [{"cel": {"expression": "device.driver != 'x'"}}]})
     claim(h)

@@ -1,4 +1,4 @@
-"""What a verdict shows: every node of the decision, what happened in its order, the last words of what ended."""
+"""Evidence of a verdict: every node of the decision, the timeline, and the last log lines of ended processes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def table(h: HistoryBuilder, **more: Any) -> dict[str, Any]:
 # -- the decision
 
 
-def test_a_decision_has_a_row_for_each_node_with_all_that_is_known() -> None:
+def test_decision_has_a_row_with_all_known_facts_for_each_node() -> None:
     assert table(decided(), expected="node-2") == {
         "pod": "sp-tested/probe-1",
         "requests": [{"cpu": "2"}],
@@ -70,12 +70,12 @@ def test_a_decision_has_a_row_for_each_node_with_all_that_is_known() -> None:
     }  # fmt: skip
 
 
-def test_a_chosen_node_that_does_not_exist_has_a_row_too() -> None:
+def test_chosen_node_that_does_not_exist_has_a_row() -> None:
     ghost = next(row for row in table(decided("ghost"))["nodes"] if row["node"] == "ghost")
     assert (ghost["chosen"], ghost["feasible"], ghost["reasons"]) == (True, False, ["does not exist"])
 
 
-def test_a_pod_that_was_not_bound_is_shown_as_it_was_asked_for() -> None:
+def test_unbound_pod_is_shown_with_its_requests() -> None:
     h = decided(chosen="")
     shown = table(h, manifest=h.history().manifests[h.uid("probe-1")])
     assert (shown["pod"], shown["chosen"], shown["requests"]) == ("sp-tested/probe-1", "", [{"cpu": "2"}])
@@ -86,11 +86,11 @@ def test_a_pod_that_was_not_bound_is_shown_as_it_was_asked_for() -> None:
 
 
 def lines(h: HistoryBuilder, pod: str = "") -> list[str]:
-    """Without the times."""
+    """Lines of the timeline without their times."""
     return [line.partition("s  ")[2] for line in timeline(h.history(), CASE, pod).make()]
 
 
-def test_the_timeline_tells_what_happened_in_the_order_of_time() -> None:
+def test_timeline_is_in_chronological_order() -> None:
     h = HistoryBuilder(CASE)
     h.load(0, {"node-2": 1500.0, "node-1": 100.0})
     h.pod("probe-1", cpu="100m")
@@ -123,7 +123,7 @@ def test_the_timeline_tells_what_happened_in_the_order_of_time() -> None:
     ]
 
 
-def test_only_403_is_told_as_a_matter_of_rights() -> None:
+def test_only_403_is_reported_as_missing_rights() -> None:
     h = HistoryBuilder(CASE)
     for code in (403, 404, 409):
         h.request("patch", "pods/status", "probe-1", code=code)
@@ -135,7 +135,7 @@ def test_only_403_is_told_as_a_matter_of_rights() -> None:
     ]
 
 
-def test_what_arrived_late_is_told_in_its_place() -> None:
+def test_late_record_is_placed_by_its_time() -> None:
     """Lines of the audit log are read at the end of a case."""
     h = HistoryBuilder(CASE)
     h.pod("probe-1")
@@ -148,7 +148,7 @@ def test_what_arrived_late_is_told_in_its_place() -> None:
     assert [line.split()[0] for line in lines(h)] == ["harness", "candidate-tested", "waited"]
 
 
-def test_times_count_from_the_case_s_begin_and_other_cases_are_left_out() -> None:
+def test_times_count_from_the_start_of_the_case_and_other_cases_are_omitted() -> None:
     h = HistoryBuilder("core/binds")
     h.pod("before")
     h.end()
@@ -160,7 +160,7 @@ def test_times_count_from_the_case_s_begin_and_other_cases_are_left_out() -> Non
     assert timeline(h.history(), CASE).make() == ["  +0.010s  harness creates probe pod sp-tested/probe-1"]
 
 
-def test_the_timeline_of_a_pod_ends_with_its_binding_and_leaves_the_others_out() -> None:
+def test_timeline_of_a_pod_ends_with_its_binding_and_omits_other_pods() -> None:
     h = HistoryBuilder(CASE)
     h.load(0, dict.fromkeys(NODES, 1.0))
     for pod in ("probe-1", "probe-2"):
@@ -176,39 +176,39 @@ def test_the_timeline_of_a_pod_ends_with_its_binding_and_leaves_the_others_out()
     ]
 
 
-def test_changes_of_size_are_told_with_what_was_there_before() -> None:
+def test_change_of_node_capacity_is_shown_with_the_previous_value() -> None:
     h = HistoryBuilder(CASE)
     h.node("node-1", cpu="2")
     h.end()
     assert lines(h) == ["node node-1: cpu 2000m (was 8000m)"]
 
 
-def test_what_is_claimed_for_nodes_without_readings_is_told_where_one_lacks() -> None:
-    for traffic, told in (({"node-1": 1.0}, True), (dict.fromkeys(NODES, 1.0), False)):
+def test_on_missing_claim_is_shown_if_a_node_has_no_reading() -> None:
+    for traffic, shown in (({"node-1": 1.0}, True), (dict.fromkeys(NODES, 1.0), False)):
         h = HistoryBuilder(CASE)
         h.pod("probe-1")
         h.reading("probe-1", traffic)
         h.end()
-        assert ("the candidate claims on-missing: neutral" in lines(h)) is told
+        assert ("the candidate claims on-missing: neutral" in lines(h)) is shown
 
 
 @pytest.mark.parametrize(("count", "cut"), [(60, 0), (61, 1), (100, 40)])
-def test_a_long_timeline_loses_its_middle(count: int, cut: int) -> None:
+def test_middle_of_a_long_timeline_is_cut(count: int, cut: int) -> None:
     h = HistoryBuilder(CASE)
     for number in range(count):
         h.pod(f"probe-{number}")
     h.end()
-    told = timeline(h.history(), CASE).make()
-    assert len(told) == 60 + bool(cut)
-    assert [line.strip() for line in told if "lines" in line] == ([f"... {cut} lines ..."] if cut else [])
-    assert told[0].endswith("probe-0")
-    assert told[-1].endswith(f"probe-{count - 1}")
+    entries = timeline(h.history(), CASE).make()
+    assert len(entries) == 60 + bool(cut)
+    assert [line.strip() for line in entries if "lines" in line] == ([f"... {cut} lines ..."] if cut else [])
+    assert entries[0].endswith("probe-0")
+    assert entries[-1].endswith(f"probe-{count - 1}")
 
 
 # -- logs
 
 
-def test_logs_are_those_of_the_case_and_the_last_words_of_what_ended() -> None:
+def test_logs_are_those_of_the_case_and_of_ended_processes() -> None:
     h = HistoryBuilder("core/binds")
     h.add(LogTail(case="core/binds", name="scheduler", lines=["an earlier case"]))
     h.end()
@@ -221,7 +221,7 @@ def test_logs_are_those_of_the_case_and_the_last_words_of_what_ended() -> None:
 # -- for people
 
 
-def test_an_explanation_has_the_guarantee_the_finding_and_the_evidence() -> None:
+def test_explanation_has_the_guarantee_the_finding_and_the_evidence() -> None:
     evidence = {
         "decisions": [table(decided(), expected="node-2"), table(decided())],
         "measured": {"probes": 12, "chance_of_a_random_chooser": 6e-8},
@@ -246,14 +246,14 @@ def test_an_explanation_has_the_guarantee_the_finding_and_the_evidence() -> None
         assert part in text
 
 
-def test_scores_that_tell_no_nodes_apart_are_left_out_of_the_table() -> None:
+def test_scores_equal_for_all_nodes_are_omitted() -> None:
     text = explain(Verdict(CASE, "required", "failed", "", {"decisions": [table(decided())]}), AGAIN)
     assert "score total" in text
     assert "NodeResourcesFit" not in text
 
 
 @pytest.mark.parametrize("text", ["zone In [a, b]", "[bold]x[/bold]", "closes [/nothing]", "[/]", ":smile: [link=x]"])
-def test_nothing_that_is_shown_is_taken_for_markup(text: str) -> None:
+def test_shown_text_is_not_interpreted_as_markup(text: str) -> None:
     decision = table(decided("[/]"))
     for row in decision["nodes"]:
         row |= {"reasons": [text], "feasible": False}
@@ -279,7 +279,7 @@ def with_own_node(chosen: str) -> HistoryBuilder:
 
 
 @pytest.mark.parametrize("chosen", ["node-1", RESERVED])
-def test_the_harness_s_own_node_is_shown_only_where_a_pod_went_there(chosen: str) -> None:
+def test_reserved_node_is_shown_only_if_a_pod_was_bound_to_it(chosen: str) -> None:
     h = with_own_node(chosen)
     history = h.history()
     ruling = rule_binding(history, history.bindings[h.uid("probe-1")])

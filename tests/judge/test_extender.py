@@ -1,4 +1,4 @@
-"""The extender's HTTP contract, from what went over the tapped line."""
+"""The extender's HTTP contract, as recorded by the tap between kube-scheduler and the extender."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ COMPLETE, INTEGERS = "extender/prioritize-complete", "extender/prioritize-intege
 DUPLICATES, ANSWERS = "extender/prioritize-no-duplicates", "extender/answers"
 WHOLE = {**EXTENDER, "nodeCacheCapable": False}
 MANY = [f"node-{n}" for n in range(1, 13)]
-"""One more than there are scores."""
+"""One node more than there are scores."""
 
 NODES_ANSWER = {"mode": "nodes", "answered_mode": "nodes"}
 
 
 def cycle(h: HistoryBuilder, *, bound: bool = True, **verbs: Mapping[str, Any] | None) -> HistoryBuilder:
-    """One scheduling cycle: a call of each verb, but for those that are None; then the pod is bound."""
+    """Run one scheduling cycle: call each verb that is not None; then the pod is bound if `bound`."""
     h.pod("probe-1")
     for verb in ("filter", "prioritize"):
         if (fields := verbs.get(verb, {})) is not None:
@@ -38,11 +38,11 @@ def cycle(h: HistoryBuilder, *, bound: bool = True, **verbs: Mapping[str, Any] |
 # -- extender/verbs-served
 
 
-def test_verbs_that_are_called_and_answer_pass() -> None:
+def test_configured_verbs_that_answer_pass() -> None:
     told(cycle(HistoryBuilder(VERBS)).verdict(), "passed", "", "filterVerb", "prioritizeVerb", "200")
 
 
-def test_a_verb_that_is_not_configured_need_not_be_called() -> None:
+def test_verb_that_is_not_configured_need_not_be_called() -> None:
     h = cycle(HistoryBuilder(VERBS, extender={"filterVerb": "filter"}), prioritize=None)
     told(h.verdict(), "passed", "", "filterVerb")
 
@@ -57,7 +57,7 @@ def test_a_verb_that_is_not_configured_need_not_be_called() -> None:
         ({"json": False, "answer": "<html>"}, ("200", "<html>")),
     ],
 )
-def test_a_configured_verb_that_does_not_answer_fails(verb: str, fields: dict[str, Any], facts: Any) -> None:
+def test_configured_verb_that_does_not_answer_fails(verb: str, fields: dict[str, Any], facts: Any) -> None:
     calls: dict[str, Any] = {verb: fields}
     verdict = cycle(HistoryBuilder(VERBS), **calls).verdict()
     told(verdict, "failed", "call-failed", f"{verb}Verb", *facts)
@@ -82,7 +82,7 @@ PREEMPTING = {"preemptVerb": "preempt", "managedResources": [{"name": "example.c
         *((f"extender/bind-{name}", EXTENDER) for name in ("again", "binds", "error")),
     ],
 )  # fmt: skip
-def test_what_is_about_a_verb_that_is_not_configured_is_not_claimed(clause: str, config: dict[str, Any]) -> None:
+def test_clause_about_a_verb_that_is_not_configured_is_not_claimed(clause: str, config: dict[str, Any]) -> None:
     claims = dataclasses.replace(CLAIMS, features=("both-cache-modes", "managed-resources", "tls"))
     h = HistoryBuilder(clause, extender=config, claims=claims)
     h.pod("probe-1")
@@ -91,19 +91,19 @@ def test_what_is_about_a_verb_that_is_not_configured_is_not_claimed(clause: str,
     told(h.verdict(), "not-claimed", "not-applicable")
 
 
-def test_a_bind_verb_is_held_to_the_same() -> None:
+def test_bind_verb_must_be_called_and_answer() -> None:
     h = cycle(HistoryBuilder(VERBS, extender={**EXTENDER, "bindVerb": "bind"}))
     told(h.verdict(), "invalid", "not-called", "bindVerb")
     h.call("bind", status=404, json=False)
     told(h.verdict(), "failed", "call-failed", "bindVerb", "404")
 
 
-def test_pods_that_are_not_bound_fail_whatever_was_answered() -> None:
+def test_unbound_pod_fails_whatever_the_extender_answers() -> None:
     told(cycle(HistoryBuilder(VERBS), bound=False).verdict(), "failed", "not-bound-in-time", "probe-1")
     told(cycle(HistoryBuilder(VERBS), bound=False, prioritize=None).verdict(), "failed", "not-bound-in-time", "probe-1")
 
 
-def test_a_verb_that_was_never_called_in_this_case_shows_nothing() -> None:
+def test_verb_not_called_in_the_case_is_invalid() -> None:
     h = HistoryBuilder("core/binds")
     h.call("prioritize")
     h.end()
@@ -111,19 +111,19 @@ def test_a_verb_that_was_never_called_in_this_case_shows_nothing() -> None:
     told(cycle(h, prioritize=None).verdict(), "invalid", "not-called", "prioritizeVerb")
 
 
-def test_our_own_calls_are_not_kube_schedulers() -> None:
+def test_calls_of_the_harness_do_not_count() -> None:
     h = cycle(HistoryBuilder(VERBS), prioritize={"by": "harness"})
     told(h.verdict(), "invalid", "not-called", "prioritizeVerb")
 
 
-def test_one_verb_may_end_like_another() -> None:
+def test_verb_whose_name_ends_like_another_is_told_apart() -> None:
     verbs = {"filterVerb": "sort", "prioritizeVerb": "resort"}
     h = HistoryBuilder(VERBS, extender=verbs)
     cycle(h, filter={"request": "v1/resort", "status": 404, "json": False}, prioritize={"request": "v1/sort"})
     told(h.verdict(), "failed", "call-failed", "prioritizeVerb", "v1/resort", "404")
 
 
-def test_preempt_is_asked_by_the_harness() -> None:
+def test_preempt_verb_is_judged_by_calls_of_the_harness() -> None:
     config = {**EXTENDER, "preemptVerb": "preempt"}
     told(cycle(HistoryBuilder(VERBS, extender=config)).verdict(), "invalid", "not-called", "preemptVerb")
     ours = {"by": "harness", "case": VERBS, "verb": "preempt", "what": "a preemption"}
@@ -134,32 +134,32 @@ def test_preempt_is_asked_by_the_harness() -> None:
     told(h.verdict(), "failed", "call-failed", "preemptVerb", "404")
 
 
-def later(h: HistoryBuilder) -> HistoryBuilder:
-    """So that what took seconds began in the case."""
+def after_some_time(h: HistoryBuilder) -> HistoryBuilder:
+    """Let time pass, so that a call which took seconds began within the case."""
     h.pass_time(10.0)
     return h
 
 
-def test_answers_that_all_come_too_late_are_none() -> None:
-    h = cycle(later(HistoryBuilder(VERBS)), prioritize={"seconds": 5.5})
+def test_verb_whose_answers_are_all_too_late_fails() -> None:
+    h = cycle(after_some_time(HistoryBuilder(VERBS)), prioritize={"seconds": 5.5})
     told(h.verdict(), "failed", "call-too-slow", "5.5 s", "httpTimeout")
     h.call("prioritize", seconds=4.9)
     assert h.verdict().outcome == "passed"
     patient = {**EXTENDER, "httpTimeout": 6.0}
-    h = cycle(later(HistoryBuilder(VERBS, extender=patient)), prioritize={"seconds": 5.5})
+    h = cycle(after_some_time(HistoryBuilder(VERBS, extender=patient)), prioritize={"seconds": 5.5})
     assert h.verdict().outcome == "passed"
 
 
-def test_a_call_that_was_broken_on_the_line_does_not_count() -> None:
+def test_call_broken_by_the_harness_does_not_count() -> None:
     h = cycle(HistoryBuilder(VERBS))
     h.call("filter", status=0, json=False, fault="hang")
     h.call("filter", status=307, json=False)
     assert h.verdict().outcome == "passed"
 
 
-def test_a_scheduler_that_was_stopped_in_a_call_is_no_flaw_of_the_extender() -> None:
+def test_call_ended_early_by_kube_scheduler_is_not_a_failure_of_the_extender() -> None:
     left = {"status": 0, "json": False, "broken": "the client ended the connection"}
-    h = cycle(later(HistoryBuilder(VERBS)))
+    h = cycle(after_some_time(HistoryBuilder(VERBS)))
     h.call("filter", **left, seconds=0.1)
     told(h.verdict(), "passed", "", "200")
     h.call("filter", **left, seconds=6.0)  # longer than it waits
@@ -174,7 +174,7 @@ def test_a_scheduler_that_was_stopped_in_a_call_is_no_flaw_of_the_extender() -> 
     [(EXTENDER, {}, "names"), (WHOLE, NODES_ANSWER, "nodes")],
     ids=["names", "nodes"],
 )
-def test_answers_in_the_mode_that_is_claimed_pass(config: Any, filtered: dict[str, Any], mode: str) -> None:
+def test_answers_in_the_configured_cache_mode_pass(config: Any, filtered: dict[str, Any], mode: str) -> None:
     h = cycle(HistoryBuilder(MODE, extender=config), filter=filtered)
     told(h.verdict(), "passed", "", "2", mode)
 
@@ -183,13 +183,13 @@ def test_answers_in_the_mode_that_is_claimed_pass(config: Any, filtered: dict[st
     ("config", "answered", "expected"),
     [(EXTENDER, "nodes", "NodeNames"), (EXTENDER, "", "NodeNames"), (WHOLE, "names", "Nodes"), (WHOLE, "", "Nodes")],
 )
-def test_answers_in_another_mode_fail(config: Any, answered: str, expected: str) -> None:
+def test_answers_in_another_cache_mode_fail(config: Any, answered: str, expected: str) -> None:
     h = cycle(HistoryBuilder(MODE, extender=config), filter={"answered_mode": answered})
     told(h.verdict(), "failed", "wrong-cache-mode", expected, "nodeCacheCapable")
 
 
 @pytest.mark.parametrize(("left_out", "outcome"), [(NODES, "passed"), (NODES[:2], "failed")])
-def test_a_filter_that_leaves_out_every_node_has_none_to_list(left_out: Sequence[str], outcome: str) -> None:
+def test_filter_that_rejects_every_node_need_not_list_any(left_out: Sequence[str], outcome: str) -> None:
     h = HistoryBuilder(MODE)
     h.call("filter", answered=None, answered_mode="", failed=dict.fromkeys(left_out, "no lane is free"))
     assert cycle(h).verdict().outcome == outcome
@@ -199,15 +199,13 @@ def test_a_filter_that_leaves_out_every_node_has_none_to_list(left_out: Sequence
 @pytest.mark.parametrize(
     ("fields", "fact"), [({"status": 500}, "500"), ({"error": "no Nodes in args"}, "no Nodes in args")]
 )
-def test_an_extender_that_does_not_take_the_mode_that_it_claims_fails(
-    verb: str, fields: dict[str, Any], fact: str
-) -> None:
+def test_extender_that_rejects_its_configured_cache_mode_fails(verb: str, fields: dict[str, Any], fact: str) -> None:
     calls: dict[str, Any] = {verb: fields}
     verdict = cycle(HistoryBuilder(MODE), **calls).verdict()
     told(verdict, "failed", "call-failed", verb, fact)
 
 
-def test_who_was_never_asked_shows_nothing() -> None:
+def test_cache_mode_without_calls_is_invalid() -> None:
     told(cycle(HistoryBuilder(MODE), filter=None, prioritize=None).verdict(), "invalid", "not-called")
     told(cycle(HistoryBuilder(MODE), bound=False).verdict(), "failed", "not-bound-in-time", "probe-1")
 
@@ -215,7 +213,7 @@ def test_who_was_never_asked_shows_nothing() -> None:
 # -- extender/filter-subset
 
 
-def test_answers_within_what_was_asked_pass() -> None:
+def test_filter_answer_within_the_nodes_of_the_request_passes() -> None:
     h = cycle(HistoryBuilder(SUBSET), filter={"asked": ["node-1", "node-2"], "answered": ["node-2"]})
     told(h.verdict(), "passed", "", "1")
 
@@ -228,18 +226,18 @@ def test_answers_within_what_was_asked_pass() -> None:
         (["node-1", "node-1"], ("duplicate-node",)),
     ],
 )
-def test_answers_beyond_what_was_asked_fail(answered: list[str], finding: tuple[str, ...]) -> None:
+def test_filter_answer_beyond_the_nodes_of_the_request_fails(answered: list[str], finding: tuple[str, ...]) -> None:
     h = cycle(HistoryBuilder(SUBSET), filter={"asked": ["node-1", "node-2"], "answered": answered})
     told(h.verdict(), "failed", *finding, "sp-tested/probe-1")
 
 
-def test_what_prioritize_answers_is_no_filter_answer() -> None:
+def test_prioritize_answer_does_not_count_as_filter_answer() -> None:
     h = cycle(HistoryBuilder(SUBSET), prioritize={"asked": ["node-1"], "answered": ["ghost"]})
     assert h.verdict().outcome == "passed"
 
 
 @pytest.mark.parametrize("answered", [None, []])
-def test_filter_calls_that_answered_with_no_node_show_nothing(answered: list[str] | None) -> None:
+def test_filter_calls_that_return_no_node_are_invalid(answered: list[str] | None) -> None:
     h = cycle(HistoryBuilder(SUBSET), filter={"answered": answered})
     told(h.verdict(), "invalid", "empty-answers")
     h = cycle(HistoryBuilder(SUBSET), filter={"answered": answered}, bound=False)
@@ -263,21 +261,21 @@ def scored(*scores: Any, asked: list[str] = MANY, **changes: Any) -> HistoryBuil
     return cycle(HistoryBuilder(RANGE, nodes=asked), prioritize=fields)
 
 
-def test_scores_within_the_range_pass_for_more_nodes_than_there_are_scores() -> None:
+def test_scores_within_the_range_pass() -> None:
     told(scored().verdict(), "passed", "", "1", "12")
 
 
 @pytest.mark.parametrize("score", [11, 1000, -1, 5.0, 0.5, True, "5"])
-def test_a_score_that_is_none_fails_and_is_named(score: Any) -> None:
+def test_value_that_is_not_a_score_fails_and_is_named(score: Any) -> None:
     told(scored(3, score).verdict(), "failed", "score-out-of-range", "node-2", score, "sp-tested/probe-1")
 
 
 @pytest.mark.parametrize("nodes", [NODES, MANY[:11]], ids=len)
-def test_as_many_nodes_as_there_are_scores_show_nothing(nodes: list[str]) -> None:
+def test_too_few_nodes_for_the_range_of_scores_are_invalid(nodes: list[str]) -> None:
     told(scored(asked=list(nodes)).verdict(), "invalid", "too-few", f"{len(nodes)}")
 
 
-def test_an_answer_of_another_shape_fails_and_in_one_without_scores_each_node_has_0() -> None:
+def test_answer_without_a_list_fails_and_an_empty_list_scores_0() -> None:
     told(scored(scores=None).verdict(), "failed", "call-failed", "HostPriorityList")
     told(scored(scores=[]).verdict(), "passed", "", "0 of 12")
     h = cycle(HistoryBuilder(RANGE), bound=False)
@@ -293,13 +291,13 @@ def test_an_answer_of_another_shape_fails_and_in_one_without_scores_each_node_ha
         ({"unreadable": "the score of a is 0.5, expected an integer"}, ("the score of a is 0.5",)),
     ],
 )
-def test_calls_that_are_not_answered_rightly_score_nothing(case: str, fields: dict[str, Any], facts: Any) -> None:
+def test_prioritize_calls_with_an_unusable_answer_fail(case: str, fields: dict[str, Any], facts: Any) -> None:
     verdict = cycle(HistoryBuilder(case, nodes=MANY), prioritize=fields).verdict()
     told(verdict, "failed", "call-failed", "1 of 1", *facts)
 
 
 @pytest.mark.parametrize("case", [RANGE, COMPLETE])
-def test_a_pod_for_which_no_scores_were_asked_shows_nothing(case: str) -> None:
+def test_pod_without_a_prioritize_call_is_invalid(case: str) -> None:
     h = cycle(HistoryBuilder(case, nodes=MANY))
     h.pod("probe-2")
     h.bind("probe-2", "node-2")
@@ -307,7 +305,7 @@ def test_a_pod_for_which_no_scores_were_asked_shows_nothing(case: str) -> None:
     told(h.verdict(), "invalid", "not-called", "sp-tested/probe-2")
 
 
-def test_nodes_that_are_left_out_are_within_the_range() -> None:
+def test_omitted_nodes_are_within_the_range() -> None:
     told(scored(scores=[["node-3", 10]]).verdict(), "passed", "", "1", "12", "11", "0")
 
 
@@ -339,7 +337,7 @@ RANKED = [[node, max(10 - place, 0)] for place, node in enumerate(MANY)]
     ],
     ids=["all", "those above 0", "the quietest", "all alike", "one more"],
 )
-def test_nodes_may_be_left_out_where_they_would_have_0(scores: Any) -> None:
+def test_nodes_with_score_0_may_be_omitted(scores: Any) -> None:
     told(completed(scores).verdict(), "passed", "", "1")
 
 
@@ -354,11 +352,11 @@ def test_nodes_may_be_left_out_where_they_would_have_0(scores: Any) -> None:
         ([["stranger", 3]], ("none of 12",)),
     ],
 )
-def test_a_node_that_deserves_a_score_has_one(scores: Any, facts: tuple[str, ...]) -> None:
+def test_quiet_node_without_a_score_fails(scores: Any, facts: tuple[str, ...]) -> None:
     told(completed(scores).verdict(), "failed", "node-left-out", *facts)
 
 
-def test_a_difference_within_the_resolution_deserves_nothing() -> None:
+def test_omitted_node_within_the_claimed_resolution_passes() -> None:
     assert completed([["node-2", 3]], {"node-1": 100.0, "node-2": 105.0}).verdict().outcome == "passed"
 
 
@@ -366,7 +364,7 @@ def test_a_difference_within_the_resolution_deserves_nothing() -> None:
     ("seconds", "claim", "outcome"),
     [(0.0, "counted", "passed"), (0.0, None, "passed"), (0.0, "ignored", "failed"), (30.0, "counted", "failed")],
 )
-def test_a_node_that_has_just_got_a_pod_may_be_left_out(seconds: float, claim: Any, outcome: str) -> None:
+def test_node_that_just_received_a_pod_may_be_omitted(seconds: float, claim: Any, outcome: str) -> None:
     network = dataclasses.replace(NETWORK, own_placements=claim)
     h = HistoryBuilder(COMPLETE, nodes=MANY, claims=dataclasses.replace(CLAIMS, network=network))
     h.pod("before", role="")
@@ -377,8 +375,8 @@ def test_a_node_that_has_just_got_a_pod_may_be_left_out(seconds: float, claim: A
 
 
 @pytest.mark.parametrize(("claim", "outcome"), [("counted", "passed"), (None, "passed"), ("ignored", "failed")])
-def test_so_may_one_that_an_extender_has_just_scored_highest(claim: Any, outcome: str) -> None:
-    """It is not told that kube-scheduler bound the pod elsewhere."""
+def test_node_that_the_extender_just_scored_highest_may_be_omitted(claim: Any, outcome: str) -> None:
+    """The extender is not informed that kube-scheduler bound the pod to another node."""
     network = dataclasses.replace(NETWORK, own_placements=claim)
     h = HistoryBuilder(COMPLETE, nodes=MANY, claims=dataclasses.replace(CLAIMS, network=network))
     h.load(0, TRAFFIC)
@@ -388,7 +386,7 @@ def test_so_may_one_that_an_extender_has_just_scored_highest(claim: Any, outcome
     assert cycle(h, prioritize={"scores": RANKED[1:]}).verdict().outcome == outcome
 
 
-def test_the_only_node_with_a_score_may_be_one_that_has_just_got_a_pod() -> None:
+def test_only_scored_node_may_be_one_that_just_received_a_pod() -> None:
     h = HistoryBuilder(COMPLETE, nodes=MANY)
     h.load(0, TRAFFIC)
     h.pod("before", role="")
@@ -396,7 +394,7 @@ def test_the_only_node_with_a_score_may_be_one_that_has_just_got_a_pod() -> None
     assert cycle(h, prioritize={"scores": RANKED[:1]}).verdict().outcome == "passed"
 
 
-def test_where_nothing_differs_or_is_claimed_nothing_deserves_a_score() -> None:
+def test_equal_nodes_or_an_unclaimed_preference_need_no_score() -> None:
     alike = dict.fromkeys(MANY, 5.0)
     assert completed([["node-5", 10]], alike).verdict().outcome == "passed"
     assert completed([], alike).verdict().outcome == "passed"
@@ -409,7 +407,7 @@ def test_where_nothing_differs_or_is_claimed_nothing_deserves_a_score() -> None:
 
 
 @pytest.mark.parametrize("case", [INTEGERS, DUPLICATES])
-def test_scores_of_the_whole_run_are_integers_and_each_nodes_once(case: str) -> None:
+def test_integer_scores_once_for_each_node_pass(case: str) -> None:
     h = cycle(HistoryBuilder(case))
     told(h.verdict(), "passed", "", "1", "4")
     told(cycle(HistoryBuilder(case), prioritize=None).verdict(), "invalid", "not-called", "prioritizeVerb")
@@ -417,12 +415,12 @@ def test_scores_of_the_whole_run_are_integers_and_each_nodes_once(case: str) -> 
 
 
 @pytest.mark.parametrize("score", [0.5, 5.0, "5", True])
-def test_one_score_that_is_no_integer_fails(score: Any) -> None:
+def test_score_that_is_not_an_integer_fails(score: Any) -> None:
     h = cycle(HistoryBuilder(INTEGERS), prioritize={"scores": [["node-1", 3], ["node-2", score]]})
     told(h.verdict(), "failed", "score-not-integer", "node-2", f"{score!r}")
 
 
-def test_a_node_that_is_scored_twice_fails() -> None:
+def test_node_scored_twice_fails() -> None:
     h = cycle(HistoryBuilder(DUPLICATES), prioritize={"scores": [["node-1", 3], ["node-2", 1], ["node-1", 3]]})
     told(h.verdict(), "failed", "duplicate-node", "node-1", "2")
 
@@ -446,7 +444,7 @@ def managed(*, called: str = "probe-1", extender: Any = MANAGED) -> HistoryBuild
     return h
 
 
-def test_pods_that_ask_for_what_it_manages_are_put_to_it_and_others_are_not() -> None:
+def test_only_pods_that_request_a_managed_resource_are_sent_to_the_extender() -> None:
     told(managed().verdict(), "passed", "", "1", "example.com/bandwidth")
     told(managed(called="").verdict(), "invalid", "not-called", "sp-tested/probe-1")
     told(managed(extender=EXTENDER).verdict(), "invalid", "not-configured", "managedResources")
@@ -456,12 +454,12 @@ def test_pods_that_ask_for_what_it_manages_are_put_to_it_and_others_are_not() ->
 
 
 @pytest.mark.parametrize("case", [VERBS, MODE, SUBSET, ANSWERS])
-def test_an_extender_that_is_not_called_for_want_of_pods_that_ask_is_not_blamed(case: str) -> None:
+def test_extender_without_pods_requesting_its_resources_is_invalid(case: str) -> None:
     h = cycle(HistoryBuilder(case, extender=MANAGED), filter=None, prioritize=None)
     told(h.verdict(), "invalid", "not-called", "example.com/bandwidth")
 
 
-def test_pods_that_asked_are_told_from_those_that_did_not() -> None:
+def test_summary_is_right_if_pods_requested_a_managed_resource() -> None:
     h = HistoryBuilder(ANSWERS, extender=MANAGED)
     h.pod("asking", **WANTS)
     told(h.verdict(), "invalid", "not-called", "filterVerb", "prioritizeVerb")
@@ -480,7 +478,7 @@ def malformed(*, bound: bool = True, called: bool = True, **fields: Any) -> Hist
     return cycle(h, bound=bound)
 
 
-def test_malformed_calls_that_are_refused_pass() -> None:
+def test_refused_malformed_calls_pass() -> None:
     told(malformed().verdict(), "passed", "", "2")
     assert malformed(status=500, error="", json=False).verdict().outcome == "passed"
 
@@ -491,11 +489,11 @@ def test_malformed_calls_that_are_refused_pass() -> None:
         ({"error": "", "answer": "{}"}, "filter responded with 200 ({})"),
         ({"status": 302, "error": ""}, "filter responded with 302"),
         ({"status": 0, "error": "", "json": False}, "filter responded with nothing"),
-        # What the tap says where nobody answers.
+        # The response of the tap if the extender does not answer.
         ({"status": 502, "error": "", "json": False}, "filter responded with 502"),
     ],
 )
-def test_a_malformed_call_that_is_taken_or_that_kills_fails(fields: dict[str, Any], words: str) -> None:
+def test_accepted_or_unanswered_malformed_call_fails(fields: dict[str, Any], words: str) -> None:
     told(malformed(**fields).verdict(), "failed", "malformed-call-accepted", words)
 
 
@@ -503,20 +501,20 @@ INCOMPLETE = {"what": "incomplete arguments (no pod)", "error": ""}
 
 
 @pytest.mark.parametrize("fields", [{"answer": "{}"}, {"status": 400, "json": False}, {"status": 500}])
-def test_what_only_lacks_a_field_may_be_answered_in_any_way(fields: dict[str, Any]) -> None:
+def test_incomplete_call_may_be_answered_in_any_way(fields: dict[str, Any]) -> None:
     assert malformed(**INCOMPLETE, **fields).verdict().outcome == "passed"
 
 
 @pytest.mark.parametrize("status", [0, 502])
-def test_what_only_lacks_a_field_is_no_reason_to_hang_up(status: int) -> None:
+def test_incomplete_call_without_an_answer_fails(status: int) -> None:
     told(malformed(**INCOMPLETE, status=status, json=False).verdict(), "failed", "call-unanswered")
 
 
-def test_who_does_not_go_on_serving_fails() -> None:
+def test_extender_that_stops_serving_after_malformed_calls_fails() -> None:
     told(malformed(bound=False).verdict(), "failed", "not-bound-in-time", "probe-1")
 
 
-def test_what_kube_scheduler_asked_was_not_malformed() -> None:
+def test_history_without_malformed_calls_is_invalid() -> None:
     told(malformed(called=False).verdict(), "invalid", "not-tried")
 
 
@@ -527,7 +525,7 @@ HALVES = (list(NODES[:2]), list(NODES[2:]))
 
 
 def asked(clause: str, *calls: tuple[str, Mapping[str, Any]], extender: Mapping[str, Any] = EXTENDER) -> HistoryBuilder:
-    """Questions of the harness's own, each a verb and what is recorded of the call, after a fence."""
+    """Calls of the harness, each a verb and the recorded fields, after a fence."""
     h = HistoryBuilder(clause, extender=extender)
     h.pod("waits", nodeSelector={"no": "such"})
     h.fence()
@@ -537,27 +535,27 @@ def asked(clause: str, *calls: tuple[str, Mapping[str, Any]], extender: Mapping[
 
 
 @pytest.mark.parametrize("clause", [UNKNOWN, CONCURRENT, LARGE])
-def test_where_neither_verb_is_configured_there_is_nothing_to_ask(clause: str) -> None:
+def test_clause_is_not_claimed_without_filter_and_prioritize(clause: str) -> None:
     told(asked(clause, extender={"bindVerb": "bind"}).verdict(), "not-claimed", "not-applicable", "filterVerb")
 
 
 @pytest.mark.parametrize("clause", [UNKNOWN, CONCURRENT, LARGE])
-def test_without_a_question_nothing_is_shown(clause: str) -> None:
+def test_history_without_calls_of_the_harness_is_invalid(clause: str) -> None:
     assert asked(clause).verdict().outcome == "invalid"
 
 
 @pytest.mark.parametrize("clause", [UNKNOWN, CONCURRENT])
 @pytest.mark.parametrize("wrong", [{"status": 400, "answer": "what is that?"}, {"error": "no"}, {"status": 0}])
-def test_a_question_that_is_not_answered_fails(clause: str, wrong: dict[str, Any]) -> None:
+def test_unanswered_call_fails(clause: str, wrong: dict[str, Any]) -> None:
     assert asked(clause, ("filter", {}), ("filter", wrong)).verdict().outcome == "failed"
 
 
-def test_questions_with_unknown_fields_that_are_answered_pass() -> None:
+def test_answered_calls_with_unknown_fields_pass() -> None:
     told(asked(UNKNOWN, ("filter", {}), ("prioritize", {})).verdict(), "passed", "", "2")
 
 
 def at_once(*answered: list[str], seconds: float = 1.0) -> HistoryBuilder:
-    """Filters about one half of the nodes and the other, under way at the same time."""
+    """Call filter for each half of the nodes at the same time."""
     calls = [
         ("filter", {"asked": half, "answered": nodes, "seconds": seconds})
         for half, nodes in zip(HALVES, answered, strict=True)
@@ -565,43 +563,43 @@ def at_once(*answered: list[str], seconds: float = 1.0) -> HistoryBuilder:
     return asked(CONCURRENT, *calls)
 
 
-def test_questions_at_the_same_time_that_each_have_their_own_answer_pass() -> None:
+def test_concurrent_calls_with_their_own_answers_pass() -> None:
     told(at_once(*HALVES).verdict(), "passed", "", "2")
     assert at_once([], HALVES[1]).verdict().outcome == "passed"  # a filter may leave out what it likes
 
 
-def test_the_answer_to_another_question_fails() -> None:
+def test_answer_to_another_call_fails() -> None:
     told(at_once(HALVES[0], HALVES[0]).verdict(), "failed", "unasked-node")
     scores = [[node, 1] for node in HALVES[1]]
     h = asked(CONCURRENT, ("prioritize", {"asked": HALVES[0], "scores": scores, "seconds": 1.0}), ("filter", {}))
     told(h.verdict(), "failed", "unasked-node")
 
 
-def test_questions_one_after_the_other_show_nothing_of_those_at_the_same_time() -> None:
+def test_sequential_calls_are_invalid() -> None:
     told(at_once(*HALVES, seconds=0.001).verdict(), "invalid", "not-tried")
 
 
 def sized(*seconds: float, few: Mapping[str, Any] | None = None, **many: Any) -> HistoryBuilder:
-    """A question about two nodes, then one about many for each of these times."""
+    """Call filter with two nodes, then with many nodes once for each of these durations."""
     calls: list[tuple[str, Mapping[str, Any]]] = [("filter", {"what": "few nodes", **(few or {})})]
     calls += [("filter", {"what": "many nodes", "asked": MANY, "seconds": took, **many}) for took in seconds]
     return asked(LARGE, *calls)
 
 
 @pytest.mark.parametrize("seconds", [(0.5, 0.5), (6.0, 0.5), (0.5, 6.0)])
-def test_many_nodes_that_are_answered_in_time_once_pass(seconds: tuple[float, float]) -> None:
+def test_call_with_many_nodes_answered_in_time_once_passes(seconds: tuple[float, float]) -> None:
     assert sized(*seconds).verdict().outcome == "passed"
 
 
-def test_many_nodes_that_take_too_long_fail() -> None:
+def test_calls_with_many_nodes_that_take_too_long_fail() -> None:
     told(sized(6.0, 5.5).verdict(), "failed", "call-too-slow", "12", "5.5 s", "httpTimeout")
 
 
-def test_a_question_that_is_too_large_for_it_fails() -> None:
+def test_call_refused_as_too_large_fails() -> None:
     told(sized(0.5, status=413, answer="too large").verdict(), "failed", "call-failed", "413")
 
 
-def test_who_answers_about_no_node_that_it_does_not_know_cannot_be_asked() -> None:
+def test_extender_that_rejects_unknown_nodes_is_not_claimed() -> None:
     told(sized(0.5, few={"error": "no such node"}, error="no such node").verdict(), "not-claimed", "not-applicable")
 
 
@@ -611,7 +609,7 @@ HEALTHZ = "extender/healthz"
 
 
 def health(*statuses: int, bound: bool = True) -> HistoryBuilder:
-    """Its health is asked for, a pod is scheduled, and its health is asked for again."""
+    """Ask for the health of the extender, schedule a pod, and ask again."""
     h = HistoryBuilder(HEALTHZ)
     for number, status in enumerate(statuses):
         h.call("/healthz", by="harness", case=HEALTHZ, verb="/healthz", what="its health", status=status)
@@ -623,19 +621,19 @@ def health(*statuses: int, bound: bool = True) -> HistoryBuilder:
     return h
 
 
-def test_an_extender_that_is_healthy_before_and_after_passes() -> None:
+def test_extender_healthy_before_and_after_passes() -> None:
     assert health(200, 200).verdict().outcome == "passed"
     assert health(204, 200).verdict().outcome == "passed"
 
 
 @pytest.mark.parametrize("statuses", [(404, 404), (200, 503), (200, 0), (200, 302)])
-def test_an_extender_whose_health_is_not_told_fails(statuses: tuple[int, ...]) -> None:
+def test_extender_that_does_not_report_its_health_fails(statuses: tuple[int, ...]) -> None:
     told(health(*statuses).verdict(), "failed", "not-healthy", "/healthz")
 
 
-def test_health_is_no_excuse_for_pods_that_are_not_scheduled() -> None:
+def test_healthy_extender_whose_pods_are_not_scheduled_fails() -> None:
     told(health(200, 200, bound=False).verdict(), "failed", "not-bound-in-time", "probe-1")
 
 
-def test_health_that_was_not_asked_for_is_not_shown() -> None:
+def test_history_without_health_requests_is_invalid() -> None:
     told(health().verdict(), "invalid", "not-tried")

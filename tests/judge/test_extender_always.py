@@ -1,4 +1,4 @@
-"""extender/answers: over the whole run, what kube-scheduler asks is answered."""
+"""extender/answers: the extender answers every call of kube-scheduler over the whole run."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ BROKEN = [
 ]
 
 
-def asked(case: str = "network/zero-traffic", *, claims: Claims = CLAIMS, **options: Any) -> HistoryBuilder:
-    """A case in which the verbs of a scheduling cycle were answered."""
+def answered_case(case: str = "network/zero-traffic", *, claims: Claims = CLAIMS, **options: Any) -> HistoryBuilder:
+    """A case in which every verb of a scheduling cycle was answered."""
     h = HistoryBuilder(case, extender=BINDS, claims=claims, **options)
     h.pod("probe-1")
     for verb in ("filter", "prioritize", "bind"):
@@ -35,14 +35,14 @@ def asked(case: str = "network/zero-traffic", *, claims: Claims = CLAIMS, **opti
     return h
 
 
-def test_a_run_in_which_all_was_answered_passes() -> None:
-    told(asked().verdict(ANSWERS), "passed", "", "filterVerb", "1", "prioritizeVerb", "bindVerb")
+def test_run_with_all_calls_answered_passes() -> None:
+    told(answered_case().verdict(ANSWERS), "passed", "", "filterVerb", "1", "prioritizeVerb", "bindVerb")
 
 
 @pytest.mark.parametrize("verb", ["filter", "prioritize", "preempt", "bind"])
 @pytest.mark.parametrize(("fields", "status"), BROKEN)
-def test_one_call_without_an_answer_fails_and_its_case_is_named(verb: str, fields: dict[str, Any], status: str) -> None:
-    h = asked()
+def test_one_unanswered_call_fails_and_names_its_case(verb: str, fields: dict[str, Any], status: str) -> None:
+    h = answered_case()
     h.call(verb, **fields)
     h.end()
     h.begin("core/binds")
@@ -54,8 +54,8 @@ def test_one_call_without_an_answer_fails_and_its_case_is_named(verb: str, field
 
 
 def hung() -> HistoryBuilder:
-    """A call that began in one case, and is on record only in the next one, where all is answered."""
-    h = asked("network/prometheus-error")
+    """A call that began in one case and is recorded in the next, in which all calls are answered."""
+    h = answered_case("network/prometheus-error")
     h.pass_time(20.0)
     h.end()
     h.begin("network/stale-series")
@@ -67,7 +67,7 @@ def hung() -> HistoryBuilder:
     return h
 
 
-def test_a_call_that_hangs_is_charged_to_the_case_in_which_it_began() -> None:
+def test_hanging_call_belongs_to_the_case_in_which_it_began() -> None:
     verdict = hung().verdict(ANSWERS)
     told(verdict, "failed", "call-failed")
     assert verdict.summary.endswith("1 of 7 calls, in network/prometheus-error (1)")
@@ -78,29 +78,29 @@ def test_a_call_that_hangs_is_charged_to_the_case_in_which_it_began() -> None:
     assert any("no response in 15000 ms" in line for line in timeline(history, "network/prometheus-error").make())
 
 
-def test_an_extender_that_was_never_called_shows_nothing() -> None:
+def test_extender_that_was_never_called_is_invalid() -> None:
     told(HistoryBuilder("core/binds").verdict(ANSWERS), "invalid", "not-called", "filterVerb", "prioritizeVerb")
 
 
-def test_what_the_harness_asked_or_broke_does_not_count() -> None:
-    h = asked()
+def test_calls_made_or_broken_by_the_harness_do_not_count() -> None:
+    h = answered_case()
     h.call("filter", by="harness", case="extender/malformed", verb="filter", what="nothing", status=0, json=False)
     h.call("filter", status=0, json=False, fault="reset")
     h.call("healthz", status=503, json=False)
     assert h.verdict(ANSWERS).outcome == "passed"
 
 
-def test_a_filter_that_answers_error_has_answered() -> None:
-    h = asked()
+def test_filter_that_returns_an_error_has_answered() -> None:
+    h = answered_case()
     h.call("filter", error="no readings", answered=None)
     assert h.verdict(ANSWERS).outcome == "passed"
 
 
-# -- while the harness has stopped it
+# -- while the harness has stopped a process
 
 
-def test_calls_while_the_harness_stops_and_starts_it_are_no_fault_of_its() -> None:
-    h = asked("core/restart")
+def test_calls_while_the_harness_restarts_the_extender_do_not_count() -> None:
+    h = answered_case("core/restart")
     h.process("scheduler-tested", "stopped")
     h.call("filter", status=502, json=False)
     h.process("extender-tested", "stopped")
@@ -111,8 +111,8 @@ def test_calls_while_the_harness_stops_and_starts_it_are_no_fault_of_its() -> No
     told(h.verdict(ANSWERS), "failed", "call-failed", "1", "5")
 
 
-def test_a_binding_whose_answer_was_cut_off_by_the_harness_is_no_fault_of_its() -> None:
-    h = asked("core/watch-reconnect")
+def test_bind_error_during_a_connection_cut_of_the_harness_does_not_count() -> None:
+    h = answered_case("core/watch-reconnect")
     h.fault("cut", line="apiserver")
     h.call("bind", error="connection aborted")
     h.fault("", line="apiserver")
@@ -121,16 +121,16 @@ def test_a_binding_whose_answer_was_cut_off_by_the_harness_is_no_fault_of_its() 
     told(h.verdict(ANSWERS), "failed", "call-failed", "1", "5")
 
 
-def test_a_cut_off_apiserver_is_no_reason_to_answer_without_readings() -> None:
-    h = asked("core/watch-reconnect")
+def test_prioritize_error_after_an_apiserver_cut_fails() -> None:
+    h = answered_case("core/watch-reconnect")
     h.fault("cut", line="apiserver")
     h.fault("", line="apiserver")
     h.call("prioritize", status=503, json=False)
     told(h.verdict(ANSWERS), "failed", "call-failed", "503")
 
 
-def test_one_that_ends_by_itself_has_dropped_its_calls() -> None:
-    h = asked()
+def test_call_dropped_by_an_extender_that_exited_fails() -> None:
+    h = answered_case()
     h.process("extender-tested", "exited", code=1, log=[])
     h.call("filter", status=502, json=False)
     told(h.verdict(ANSWERS), "failed", "call-failed", "502")
@@ -140,7 +140,7 @@ def test_one_that_ends_by_itself_has_dropped_its_calls() -> None:
 
 
 def outage(claims: Claims = CLAIMS) -> HistoryBuilder:
-    h = asked("network/prometheus-down", claims=claims)
+    h = answered_case("network/prometheus-down", claims=claims)
     h.fault("down")
     return h
 
@@ -158,7 +158,7 @@ def outage(claims: Claims = CLAIMS) -> HistoryBuilder:
         (WAITS, "prioritize", 500, "failed"),
     ],
 )
-def test_without_readings_an_error_status_may_say_so(claims: Claims, verb: str, status: int, outcome: str) -> None:
+def test_error_status_is_allowed_only_without_readings(claims: Claims, verb: str, status: int, outcome: str) -> None:
     h = outage(claims)
     h.call(verb, status=status, json=False)
     assert h.verdict(ANSWERS).outcome == outcome
@@ -169,8 +169,8 @@ def test_without_readings_an_error_status_may_say_so(claims: Claims, verb: str, 
     assert h.verdict(ANSWERS).outcome == "failed"
 
 
-def test_a_node_without_samples_is_as_good_a_reason() -> None:
-    h = asked("network/missing-node", claims=WAITS)
+def test_error_status_is_allowed_if_a_node_has_no_samples() -> None:
+    h = answered_case("network/missing-node", claims=WAITS)
     h.load(0, dict.fromkeys(NODES[1:], 1e6))
     h.call("filter", status=500, json=False)
     assert h.verdict(ANSWERS).outcome == "passed"
@@ -180,7 +180,7 @@ def test_a_node_without_samples_is_as_good_a_reason() -> None:
 
 
 def bound(*, code: int = 201, **fields: Any) -> HistoryBuilder:
-    h = asked()
+    h = answered_case()
     h.attempt("probe-1", "node-1", code=code)
     h.call("bind", error="binding to node-1 failed", **fields)
     return h
@@ -188,38 +188,38 @@ def bound(*, code: int = 201, **fields: Any) -> HistoryBuilder:
 
 @pytest.mark.parametrize("code", [403, 404, 409, 500, 503, 504])
 @pytest.mark.parametrize("status", [200, 500])
-def test_a_binding_that_was_refused_is_to_be_told(code: int, status: int) -> None:
+def test_bind_error_after_a_refused_binding_passes(code: int, status: int) -> None:
     assert bound(code=code, status=status).verdict(ANSWERS).outcome == "passed"
 
 
-def test_a_binding_that_was_refused_is_no_reason_to_hang_up() -> None:
+def test_unanswered_bind_after_a_refused_binding_fails() -> None:
     told(
         bound(code=409, status=0, json=False).verdict(ANSWERS), "failed", "call-failed", "bindVerb", "sp-tested/probe-1"
     )
 
 
-def test_a_binding_that_was_made_or_never_tried_is_no_error() -> None:
+def test_bind_error_after_a_successful_or_missing_binding_fails() -> None:
     told(bound().verdict(ANSWERS), "failed", "call-failed", "node-1")
-    h = asked()
+    h = answered_case()
     h.call("bind", error="oops")
     told(h.verdict(ANSWERS), "failed", "call-failed")
 
 
-def test_a_pod_that_is_gone_cannot_be_bound() -> None:
-    h = asked()
+def test_bind_error_for_a_deleted_pod_passes() -> None:
+    h = answered_case()
     h.delete("probe-1")
     h.call("bind", error="no such pod")
     assert h.verdict(ANSWERS).outcome == "passed"
 
 
-def test_a_binding_that_took_long_may_have_been_given_up() -> None:
-    h = asked()
+def test_bind_error_after_a_slow_binding_passes() -> None:
+    h = answered_case()
     h.attempt("probe-1", "node-1", received=h.now - 3)
     h.call("bind", error="timed out", seconds=3.0)
     assert h.verdict(ANSWERS).outcome == "passed"
 
 
-def test_without_an_audit_log_nobody_knows_why_a_binding_failed() -> None:
-    h = asked(capabilities=CAPABILITIES - {"audit"})
+def test_bind_error_without_an_audit_log_passes() -> None:
+    h = answered_case(capabilities=CAPABILITIES - {"audit"})
     h.call("bind", error="oops")
     assert h.verdict(ANSWERS).outcome == "passed"

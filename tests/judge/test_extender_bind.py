@@ -21,7 +21,7 @@ def case_of(case: str, extender: Any = BINDING) -> HistoryBuilder:
 
 
 def bind(h: HistoryBuilder, *, node: str = "node-1", code: int | None = 201, **answer: Any) -> None:
-    """The bind verb is called, posts a Binding that ends with `code` (None: posts none), and answers."""
+    """Call the bind verb, which posts a Binding that is answered with `code` (None: posts none), and answers."""
     if code is not None:
         h.attempt("probe-1", node, code=code)
     h.call("bind", **{"asked": None, "answered": None, "uid": h.uid("probe-1"), "node": node, **answer})
@@ -33,7 +33,7 @@ def again(h: HistoryBuilder, node: str, **answer: Any) -> None:
 
 
 @pytest.mark.parametrize("case", [BINDS, ERROR, AGAIN])
-def test_an_extender_that_binds_nothing_is_not_held_to_it(case: str) -> None:
+def test_extender_without_a_bind_verb_is_not_claimed(case: str) -> None:
     assert case_of(case, EXTENDER).verdict().outcome == "not-claimed"
 
 
@@ -50,7 +50,7 @@ def test_an_extender_that_binds_nothing_is_not_held_to_it(case: str) -> None:
         ("", {"status": 500}, "invalid"),
     ],
 )
-def test_who_answers_without_an_error_has_bound_the_pod_where_it_was_asked(
+def test_answer_without_an_error_requires_the_pod_on_the_requested_node(
     placed: str, answer: dict[str, Any], outcome: str
 ) -> None:
     h = case_of(BINDS)
@@ -60,7 +60,7 @@ def test_who_answers_without_an_error_has_bound_the_pod_where_it_was_asked(
     assert h.verdict().outcome == outcome
 
 
-def test_a_history_from_before_the_uid_was_kept_shows_nothing() -> None:
+def test_history_without_recorded_uids_is_invalid() -> None:
     h = case_of(BINDS)
     h.bind("probe-1", "node-1")
     h.call("bind", asked=None, answered=None)
@@ -81,16 +81,16 @@ def refused_then_bound(**answer: Any) -> HistoryBuilder:
 
 
 @pytest.mark.parametrize("answer", [REFUSED, {"status": 500, "json": False}, {"status": 0, "json": False}])
-def test_a_refusal_that_is_told_passes(answer: dict[str, Any]) -> None:
+def test_reported_refusal_passes(answer: dict[str, Any]) -> None:
     assert refused_then_bound(**answer).verdict().outcome == "passed"
 
 
-def test_a_refusal_that_is_swallowed_fails() -> None:
+def test_unreported_refusal_fails() -> None:
     assert refused_then_bound().verdict().outcome == "failed"
 
 
 @pytest.mark.parametrize(("code", "outcome"), [(500, "passed"), (201, "invalid")])
-def test_a_binding_may_be_tried_again_within_the_call(code: int, outcome: str) -> None:
+def test_binding_may_be_retried_within_the_call(code: int, outcome: str) -> None:
     h = case_of(ERROR)
     if code != 201:
         h.attempt("probe-1", "node-1", code=code)
@@ -125,23 +125,23 @@ def asked_again(*, same: dict[str, Any], other: dict[str, Any]) -> HistoryBuilde
         (REFUSED, {"status": 502, "json": False}, "failed"),
     ],
 )
-def test_a_repeated_bind_is_answered_and_to_another_node_with_an_error(
+def test_repeated_bind_must_be_answered_and_to_another_node_with_an_error(
     same: dict[str, Any], other: dict[str, Any], outcome: str
 ) -> None:
     h = asked_again(same=same, other=other)
     assert h.verdict().outcome == outcome
-    # What the harness has asked for is no second attempt of the candidate's own.
+    # A Binding that the harness asked for is no second attempt of the candidate.
     assert h.verdict("core/all-accounted").outcome == "passed"
 
 
-def test_an_attempt_that_was_not_asked_for_is_its_own() -> None:
+def test_attempt_without_a_bind_call_counts_as_a_second_attempt() -> None:
     h = asked_again(same=REFUSED, other=REFUSED)
     h.pass_time(5)
     h.attempt("probe-1", "node-2", code=409)
     assert h.verdict("core/all-accounted").outcome == "failed"
 
 
-def test_without_both_questions_nothing_is_shown() -> None:
+def test_history_without_both_repeated_binds_is_invalid() -> None:
     h = case_of(AGAIN)
     bind(h)
     h.place("probe-1", "node-1")
@@ -173,7 +173,7 @@ def asked_three_times(*answered: list[str]) -> HistoryBuilder:
         ([], "invalid"),
     ],
 )
-def test_a_node_is_not_lost_for_having_been_asked_about(answered: list[list[str]], outcome: str) -> None:
+def test_node_that_a_repeated_filter_call_loses_fails(answered: list[list[str]], outcome: str) -> None:
     assert asked_three_times(*answered).verdict().outcome == outcome
 
 
@@ -192,7 +192,7 @@ def test_a_node_is_not_lost_for_having_been_asked_about(answered: list[list[str]
         ({"answered": ["node-1", "node-2"], "failed": {}}, "not-claimed"),
     ],
 )
-def test_what_is_left_out_has_a_reason(answer: dict[str, Any], outcome: str) -> None:
+def test_node_rejected_without_a_reason_fails(answer: dict[str, Any], outcome: str) -> None:
     h = case_of(REASONS)
     h.call("filter", asked=["node-1", "node-2"], **answer)
     assert h.verdict().outcome == outcome

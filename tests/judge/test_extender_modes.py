@@ -1,4 +1,4 @@
-"""extender/empty-nodes and extender/both-cache-modes: questions of the harness's own."""
+"""extender/empty-nodes and extender/both-cache-modes, judged by calls of the harness."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = [*NODES]
 
 
 def asked(clause: str, *calls: dict[str, Any]) -> HistoryBuilder:
-    """The verbs were asked by the harness, and a pod was bound after that."""
+    """The harness calls the verbs, and then a pod is bound."""
     features = ("both-cache-modes",) if clause == BOTH else ()
     h = HistoryBuilder(clause, claims=dataclasses.replace(CLAIMS, features=features))
     for fields in calls:
@@ -38,12 +38,12 @@ def asked(clause: str, *calls: dict[str, Any]) -> HistoryBuilder:
         ({"request": "prioritize", "scores": [["node-2", 3]]}, "failed", "unasked-node"),
     ],
 )
-def test_a_question_about_no_node_is_answered_with_none(call: dict[str, Any], outcome: str, code: str) -> None:
+def test_call_without_nodes_must_return_none(call: dict[str, Any], outcome: str, code: str) -> None:
     told(asked(EMPTY, {"asked": [], **call}).verdict(), outcome, code)
 
 
 def both(**of_nodes: Any) -> HistoryBuilder:
-    """Filter is asked with names, and answers well, then with whole nodes."""
+    """Call filter with names, answered as expected, and then with whole nodes."""
     usual = {"mode": "nodes", "answered_mode": "nodes", "answered": NAMES}
     return asked(BOTH, {"answered": NAMES}, {**usual, **of_nodes})
 
@@ -59,10 +59,10 @@ def both(**of_nodes: Any) -> HistoryBuilder:
         ({"status": 500, "json": False, "answered": None, "answer": "oops"}, "failed", "call-failed"),
     ],
 )
-def test_both_modes_have_the_same_answer_in_their_own_way(of_nodes: Any, outcome: str, code: str) -> None:
+def test_both_cache_modes_must_return_the_same_nodes(of_nodes: Any, outcome: str, code: str) -> None:
     told(both(**of_nodes).verdict(), outcome, code)
 
 
 @pytest.mark.parametrize("clause", [EMPTY, BOTH])
-def test_where_nothing_was_asked_nothing_is_shown(clause: str) -> None:
+def test_history_without_calls_is_invalid(clause: str) -> None:
     told(asked(clause).verdict(), "invalid", "not-tried")

@@ -19,7 +19,7 @@ BINDS = {**EXTENDER, "bindVerb": "bind"}
 def outage(
     case: str, extender: Any, *, bound: str = "after", broken: bool = True, again: bool = True
 ) -> HistoryBuilder:
-    """A pod is created while the extender is broken; `bound`: when it is bound, "during", "after" or "" for never."""
+    """Create a pod while the extender is broken; `bound`: when it is bound ("during", "after", or "" for never)."""
     h = HistoryBuilder(case, extender=extender, claims=CLAIMED)
     if broken:
         h.fault("down", line="extender")
@@ -63,14 +63,14 @@ def outage(
         (SLOW, SCORES_ONLY, {"bound": ""}, "failed"),
     ],
 )
-def test_pods_wait_for_it_or_not_as_it_is_configured(
+def test_pods_wait_for_the_extender_as_configured(
     case: str, extender: Any, options: dict[str, Any], outcome: str
 ) -> None:
     verdict = outage(case, extender, **options).verdict()
     assert verdict.outcome == outcome, verdict.summary
 
 
-def test_one_that_answers_no_more_after_an_outage_is_found_though_no_pod_waits() -> None:
+def test_extender_that_stays_unavailable_after_an_outage_fails_even_if_ignorable() -> None:
     h = outage(IGNORABLE, IGNORED, bound="during", again=False)
     h.call("filter", status=0)
     verdict = h.verdict()

@@ -1,4 +1,4 @@
-"""extender/tls: what it answers over HTTPS, over plain HTTP, and without a certificate."""
+"""extender/tls: calls over HTTPS, over plain HTTP, and without a client certificate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .histories import CLAIMS, EXTENDER, HistoryBuilder, told
 def asked(
     configured: int = 200, plain: int = 0, without: int = 200, *, mutual: bool = False, https: bool = True
 ) -> HistoryBuilder:
-    """The statuses with which questions were answered, 0 where they were not."""
+    """Calls answered with these statuses; 0: not answered."""
     claims = dataclasses.replace(CLAIMS, features=("tls", "mutual-tls") if mutual else ("tls",))
     h = HistoryBuilder("extender/tls", claims=claims, extender={**EXTENDER, "enableHTTPS": https})
     h.pod("p")
@@ -36,7 +36,7 @@ def test_an_answer_over_plain_http_fails() -> None:
     told(asked(plain=200).verdict(), "failed", "insecure-call-answered")
 
 
-def test_an_answer_to_a_client_without_a_certificate_fails_where_that_is_claimed_not_to_be() -> None:
+def test_answer_without_a_client_certificate_fails_if_mutual_tls_is_claimed() -> None:
     told(asked(without=200, mutual=True).verdict(), "failed", "insecure-call-answered")
     told(asked(without=200).verdict(), "passed")
 
@@ -49,7 +49,7 @@ def test_https_that_is_claimed_and_not_configured_fails() -> None:
     told(asked(https=False).verdict(), "failed", "not-configured")
 
 
-def test_without_a_question_nothing_is_shown() -> None:
+def test_history_without_calls_is_invalid() -> None:
     claims = dataclasses.replace(CLAIMS, features=("tls",))
     h = HistoryBuilder("extender/tls", claims=claims, extender={**EXTENDER, "enableHTTPS": True})
     told(h.verdict(), "invalid", "not-tried")

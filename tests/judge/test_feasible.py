@@ -1,4 +1,4 @@
-"""`core/feasible`: every binding of a run is ruled, whichever clause was being tried."""
+"""`core/feasible`: every binding of a run is checked, whichever case it belongs to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOWHERE = {"no-such": "label"}
 
 
 def run() -> HistoryBuilder:
-    """A pod that fits nowhere has been there from the start; one that fits is bound."""
+    """A pod that fits nowhere exists from the start; a pod that fits is bound."""
     h = HistoryBuilder("core/binds")
     h.pod("waits", role="waiter", nodeSelector=NOWHERE)
     h.pod("probe-1", cpu="1")
@@ -19,17 +19,17 @@ def run() -> HistoryBuilder:
     return h
 
 
-def test_all_bindings_were_feasible() -> None:
+def test_feasible_bindings_pass() -> None:
     told(run().verdict(CLAUSE), "passed", "", "1")
 
 
-def test_a_pod_of_no_case_that_was_bound_where_it_cannot_run_fails_it() -> None:
+def test_pod_of_no_case_on_an_infeasible_node_fails() -> None:
     h = run()
     h.bind("waits", "node-2")
     told(h.verdict(CLAUSE), "failed", "infeasible-node", "waits", "node-2")
 
 
-def test_what_was_bound_between_two_cases_is_ruled_too() -> None:
+def test_binding_between_two_cases_is_checked() -> None:
     h = run()
     h.end()
     h.bind("waits", "node-2")
@@ -38,7 +38,7 @@ def test_what_was_bound_between_two_cases_is_ruled_too() -> None:
     assert h.verdict("core/fit-cpu").outcome == "invalid"  # that clause has nothing to do with it
 
 
-def test_what_was_decided_on_for_another_pod_of_that_name_breaks_no_rule() -> None:
+def test_binding_decided_on_for_an_earlier_pod_of_the_same_name_breaks_no_rule() -> None:
     h = run()
     h.pod("twice")
     h.pass_time(0.01)
@@ -53,14 +53,14 @@ def test_what_was_decided_on_for_another_pod_of_that_name_breaks_no_rule() -> No
     told(h.verdict(CLAUSE), "failed", "infeasible-node", "waits")
 
 
-def test_a_probe_that_shows_what_was_seen_is_ruled_too() -> None:
+def test_settle_pod_is_checked() -> None:
     h = run()
     h.pod("settle-1", role="settle", nodeSelector=NOWHERE)
     h.bind("settle-1", "node-3")
     told(h.verdict(CLAUSE), "failed", "infeasible-node", "settle-1")
 
 
-def test_a_node_that_was_full_when_that_was_seen() -> None:
+def test_binding_to_a_node_seen_to_be_full_fails() -> None:
     h = run()
     h.pod("filler-1", role="filler", scheduler=BYSTANDER, node="node-1", cpu="7")
     h.seen()
@@ -69,7 +69,7 @@ def test_a_node_that_was_full_when_that_was_seen() -> None:
     told(h.verdict(CLAUSE), "failed", "infeasible-node", "cpu")
 
 
-def test_the_pods_of_an_excluded_clause_are_what_the_candidate_leaves_out() -> None:
+def test_pods_of_an_excluded_clause_are_not_checked() -> None:
     def broken(exclusions: list[dict[str, str]]) -> str:
         h = HistoryBuilder("core/binds", exclusions=exclusions)
         h.pod("probe-1", cpu="1")
@@ -85,21 +85,21 @@ def test_the_pods_of_an_excluded_clause_are_what_the_candidate_leaves_out() -> N
     assert broken([{"clause": "core/fit-cpu", "reason": "something else"}]) == "failed"
 
 
-def test_the_pods_of_other_schedulers_are_not_the_candidates_fault() -> None:
+def test_pods_of_other_schedulers_are_not_checked() -> None:
     h = run()
     h.pod("control-1", scheduler=CONTROL, nodeSelector=NOWHERE)
     h.bind("control-1", "node-1", by=CONTROL_USER)
     assert h.verdict(CLAUSE).outcome == "passed"
 
 
-def test_what_the_oracle_does_not_model_is_not_guessed() -> None:
+def test_binding_that_the_oracle_cannot_judge_is_invalid() -> None:
     h = run()
     h.pod("probe-2", nodeSelector=NOWHERE, resourceClaims=[{"name": "device"}])
     h.bind("probe-2", "node-1")
     told(h.verdict(CLAUSE), "invalid", "oracle-gap", "spec.resourceClaims")
 
 
-def test_a_wrong_binding_is_not_hidden_by_one_that_cannot_be_ruled() -> None:
+def test_wrong_binding_is_not_hidden_by_an_unjudgeable_binding() -> None:
     h = run()
     h.pod("probe-2", nodeSelector=NOWHERE, resourceClaims=[{"name": "device"}])
     h.bind("probe-2", "node-1")
@@ -107,12 +107,12 @@ def test_a_wrong_binding_is_not_hidden_by_one_that_cannot_be_ruled() -> None:
     told(h.verdict(CLAUSE), "failed", "infeasible-node", "waits")
 
 
-def test_without_bindings_nothing_is_shown() -> None:
+def test_history_without_bindings_is_invalid() -> None:
     told(HistoryBuilder("core/binds").verdict(CLAUSE), "invalid", "nothing-bound")
 
 
-def test_a_long_run_is_ruled_in_one_pass() -> None:
-    """However many bindings: each is ruled at its place, and none costs a replay of all that was before it."""
+def test_long_run_is_judged_in_one_pass() -> None:
+    """Each binding is ruled at its revision, without replaying all earlier events."""
     h = run()
     for number in range(1_000):
         h.pod(f"many-{number}", cpu="1")

@@ -1,4 +1,4 @@
-"""`core/freshness` and `core/no-nodes`: by how old a view of the nodes a scheduler decides."""
+"""`core/freshness` and `core/no-nodes`: how old a view of the nodes a scheduler decides by."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POOL = {"pool": "a"}
 
 
 def rounds(late: int, of: int = 3, *, fenced: bool = True, kept: float = 0) -> HistoryBuilder:
-    """So many changes of nodes, of which the first `late` were not heeded; `kept`: see `Aged`."""
+    """Change nodes `of` times, of which the first `late` changes are ignored; `kept`: see `Aged`."""
     h = HistoryBuilder("core/freshness")
     for number in range(of):
         node = f"node-{number % 3 + 1}"
@@ -36,26 +36,26 @@ def rounds(late: int, of: int = 3, *, fenced: bool = True, kept: float = 0) -> H
     return h
 
 
-def test_all_changes_were_heeded() -> None:
+def test_observed_changes_pass() -> None:
     told(rounds(late=0).verdict(), "passed", "", "3")
 
 
-def test_one_late_decision_may_be_a_machine_that_stood_still() -> None:
+def test_single_late_decision_is_tolerated() -> None:
     assert rounds(late=1).verdict().outcome == "passed"
 
 
 @pytest.mark.parametrize("late", [2, 3])
-def test_two_are_the_candidates(late: int) -> None:
+def test_two_late_decisions_fail(late: int) -> None:
     told(rounds(late).verdict(), "failed", "outdated-view", late, "3")
 
 
-def test_a_machine_that_was_too_busy_says_nothing_of_the_view() -> None:
+def test_late_decisions_on_an_overloaded_machine_are_invalid() -> None:
     told(rounds(late=2, kept=1).verdict(), "failed", "outdated-view")
     told(rounds(late=2, kept=4).verdict(), "invalid", "machine-too-busy")
     assert rounds(late=1, of=4, kept=4).verdict().outcome == "passed"
 
 
-def test_what_was_undone_in_time_was_not_late() -> None:
+def test_change_undone_in_time_is_not_late() -> None:
     h = HistoryBuilder("core/freshness")
     for number in range(3):
         h.node("node-1", taints=[TAINT])
@@ -67,11 +67,11 @@ def test_what_was_undone_in_time_was_not_late() -> None:
     assert h.verdict().outcome == "passed"
 
 
-def test_a_pod_that_had_no_turn_shows_nothing() -> None:
+def test_pod_that_was_not_decided_on_is_invalid() -> None:
     told(rounds(late=0, fenced=False).verdict(), "invalid", "too-few", "0")
 
 
-def test_a_sentinel_that_was_not_bound_leaves_the_rest_untried() -> None:
+def test_unbound_sentinel_is_invalid() -> None:
     h = rounds(late=0, of=2)
     h.fence("sentinel-9", node="")
     h.end(early=True)
@@ -82,7 +82,7 @@ def test_a_sentinel_that_was_not_bound_leaves_the_rest_untried() -> None:
 
 
 def emptied(bound: int, *, freshness: float = 0.05) -> HistoryBuilder:
-    """All nodes go; so many pods are bound to one of them once that must be known, then one waits for its return."""
+    """Delete all nodes; bind `bound` pods to a deleted node after the candidate must know that it is gone."""
     claims = dataclasses.replace(CLAIMS, timing=Timing(freshness=freshness))
     h = HistoryBuilder("core/no-nodes", claims=claims)
     h.add(Emptied(case=h.case))
@@ -98,7 +98,7 @@ def emptied(bound: int, *, freshness: float = 0.05) -> HistoryBuilder:
     return h
 
 
-def test_pods_wait_and_are_bound_with_the_first_node() -> None:
+def test_pods_bound_when_the_first_node_joins_pass() -> None:
     h = emptied(bound=0)
     h.pod("early-9")
     h.node("node-2")
@@ -107,18 +107,18 @@ def test_pods_wait_and_are_bound_with_the_first_node() -> None:
     assert h.verdict().outcome == "passed"
 
 
-def test_pods_that_are_bound_to_nodes_that_are_long_gone_fail_it() -> None:
+def test_pods_bound_to_long_deleted_nodes_fail() -> None:
     h = emptied(bound=3)
     h.unseen("3 pods were bound to nodes that had been gone for long")
     told(h.verdict(), "failed", "outdated-view", "node-1")
 
 
-def test_a_candidate_that_claims_to_take_longer_is_not_late() -> None:
+def test_bindings_within_the_claimed_freshness_are_not_late() -> None:
     h = emptied(bound=3, freshness=60)
     assert h.verdict().outcome == "invalid"
 
 
-def test_nodes_that_were_not_taken_away_show_nothing() -> None:
+def test_history_without_removed_nodes_is_invalid() -> None:
     h = HistoryBuilder("core/no-nodes")
     h.pod("early-1")
     h.bind("early-1", "node-1")

@@ -1,4 +1,4 @@
-"""core/gang: of a group all pods are bound, or none stays."""
+"""core/gang: all pods of a group are bound, or none stays bound."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLAIMED = dataclasses.replace(CLAIMS, features=("gang",), gang=GangClaims({}, TI
 
 
 def groups(**members: int) -> HistoryBuilder:
-    """Groups of so many members each: of `fits` the pods are fits-1, fits-2, ..."""
+    """Create groups of these sizes; the pods of the group `fits` are fits-1, fits-2, ..."""
     h = HistoryBuilder("core/gang", claims=CLAIMED)
     for name, count in members.items():
         pods = [h.pod(f"{name}-{number}", role="member") for number in range(1, count + 1)]
@@ -35,13 +35,13 @@ def whole(h: HistoryBuilder) -> HistoryBuilder:
     return h
 
 
-def test_one_group_whole_and_none_of_the_other_passes() -> None:
+def test_complete_group_and_an_unbound_group_pass() -> None:
     h = whole(groups(fits=2, large=3))
     h.fence()
     told(h.verdict(), "passed")
 
 
-def test_a_member_that_stays_without_its_group_fails() -> None:
+def test_member_bound_without_its_group_fails() -> None:
     h = whole(groups(fits=2, large=3))
     bind(h, "large-1", "large-2")
     h.fence()
@@ -49,7 +49,7 @@ def test_a_member_that_stays_without_its_group_fails() -> None:
     told(h.verdict(), "failed", "partial-group-bound")
 
 
-def test_time_for_which_it_was_kept_from_running_does_not_count_for_members_that_stay() -> None:
+def test_time_without_a_processor_does_not_count_for_bound_members() -> None:
     for kept, outcome, code in ((BEYOND / 2, "passed", ""), (2 * BEYOND, "invalid", "machine-too-busy")):
         h = whole(groups(fits=2, large=3))
         bind(h, "large-1")
@@ -59,7 +59,7 @@ def test_time_for_which_it_was_kept_from_running_does_not_count_for_members_that
         told(h.verdict(), outcome, code)
 
 
-def test_a_member_that_goes_in_time_is_right_and_one_that_goes_later_is_not() -> None:
+def test_member_of_an_incomplete_group_must_be_removed_in_time() -> None:
     for seconds, outcome, code in ((TIMEOUT - 1, "passed", ""), (BEYOND, "failed", "partial-group-bound")):
         h = whole(groups(fits=2, large=3))
         bind(h, "large-1")
@@ -70,7 +70,7 @@ def test_a_member_that_goes_in_time_is_right_and_one_that_goes_later_is_not() ->
         told(h.verdict(), outcome, code)
 
 
-def test_a_group_that_fits_and_is_not_bound_fails() -> None:
+def test_fitting_group_that_is_not_bound_fails() -> None:
     h = groups(fits=2, large=3)
     h.fence()
     h.expect("fits-1", "bound")
@@ -78,7 +78,7 @@ def test_a_group_that_fits_and_is_not_bound_fails() -> None:
 
 
 def rivals(*holding: str, room: int = 4, first: str = "one") -> HistoryBuilder:
-    """Two groups of three have waited for slots on a node, and those `holding` have some; `first` was waited for."""
+    """Two groups of three pods wait for slots on a node; pods in `holding` are nominated, `first` was waited for."""
     h = whole(groups(fits=2, large=3))
     for node in NODES[1:]:
         h.node(node, unschedulable=True)
@@ -94,37 +94,37 @@ def rivals(*holding: str, room: int = 4, first: str = "one") -> HistoryBuilder:
     return h
 
 
-def test_groups_that_hold_the_room_that_each_other_lacks_fail() -> None:
+def test_groups_that_block_each_other_fail() -> None:
     told(rivals("one-1", "two-1", "one-2", "two-2").verdict(), "failed", "groups-block-each-other", "one and two")
 
 
-def test_a_group_that_has_room_beside_what_others_hold_is_to_be_bound() -> None:
+def test_group_that_fits_beside_nominated_members_must_be_bound() -> None:
     for holding in (("one-1",), ("two-1",), ("one-1", "one-2", "two-1"), ("one-1", "one-2", "one-3")):
         told(rivals(*holding).verdict(), "failed", "not-bound-in-time", "node-1")
 
 
-def test_a_group_all_of_which_holds_room_is_not_excused_by_one_that_lacks_some() -> None:
+def test_fully_nominated_group_must_be_bound() -> None:
     verdict = rivals("one-1", "two-1", "two-2", "two-3", first="two").verdict()
     told(verdict, "failed", "not-bound-in-time", "two-1")
 
 
-def test_a_member_whose_time_was_not_over_shows_nothing() -> None:
+def test_member_observed_for_less_than_its_timeout_is_invalid() -> None:
     h = whole(groups(fits=2, large=3))
     bind(h, "large-1")
     h.fence()
     told(h.verdict(), "invalid", "cut-short")
 
 
-def test_without_a_fence_behind_it_it_is_not_known_that_a_group_was_decided_on() -> None:
+def test_group_without_a_fence_is_invalid() -> None:
     told(whole(groups(fits=2, large=3)).verdict(), "invalid", "not-decided-on")
 
 
-def test_groups_of_one_kind_show_nothing() -> None:
+def test_history_without_a_group_that_is_too_large_is_invalid() -> None:
     h = whole(groups(fits=2))
     h.fence()
     told(h.verdict(), "invalid", "not-tried")
 
 
-def test_without_what_makes_a_group_nothing_is_judged() -> None:
+def test_history_without_gang_claims_is_invalid() -> None:
     h = HistoryBuilder("core/gang", claims=dataclasses.replace(CLAIMED, gang=None))
     told(h.verdict(), "invalid", "not-claimed")

@@ -1,7 +1,7 @@
-"""Histories that earlier versions saved are judged as they were; damaged ones are never judged to be better.
+"""Judging saved histories of earlier versions gives the recorded outcomes, and damaged ones never a better outcome.
 
-Each folder of `golden` has the history of one run and the outcomes that the version which recorded it gave. Add one, by
-`tools/keep_golden.py`, where a new kind of record or of candidate is worth it; never record one anew.
+Each folder of `golden` has the history of one run and the outcomes of the version that recorded it. Add a folder
+with `tools/keep_golden.py` for a new kind of record or candidate; never record an existing one again.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def lines(records: Records) -> bytes:
 
 
 @each(GOLDEN)
-def test_a_saved_history_has_the_outcomes_that_it_had(golden: Path, tmp_path: Path) -> None:
+def test_saved_history_has_the_recorded_outcomes(golden: Path, tmp_path: Path) -> None:
     before = json.loads((golden / "outcomes.json").read_text())
     now = {clause: verdict.outcome for clause, verdict in judged(saved(golden), tmp_path).items()}
     assert now == before
 
 
 def damages(records: Records) -> Iterator[tuple[str, Records]]:
-    """Each record removed, and of each kind each field removed or given another type: what was done, the records."""
+    """Descriptions and records with each record removed, and each field of each kind removed or changed in type."""
     for number, record in enumerate(records[1:], 1):
         yield f"line {number + 1} removed ({record['kind']})", [*records[:number], *records[number + 1 :]]
     seen = set()
@@ -90,7 +90,7 @@ def _changed(records: Records, number: int, path: tuple[Any, ...], *wrong: Any) 
 
 
 def expect_no_better(golden: Path, folder: Path, chosen: list[tuple[str, Records]]) -> None:
-    whole = judged(saved(golden), folder)
+    undamaged = judged(saved(golden), folder)
     wrong = []
     for what, records in chosen:
         try:
@@ -100,22 +100,22 @@ def expect_no_better(golden: Path, folder: Path, chosen: list[tuple[str, Records
                 wrong.append(f"{what}: {error}")
             continue
         wrong += [
-            f"{what}: {clause} {whole[clause].outcome} -> {verdict.outcome}: {verdict.summary}"
+            f"{what}: {clause} {undamaged[clause].outcome} -> {verdict.outcome}: {verdict.summary}"
             for clause, verdict in found.items()
-            # What a candidate claims and configures decides what it is held to.
-            if verdict.outcome == "passed" and whole[clause].outcome != "passed" and "run.candidate." not in what
+            # The candidate's claims and configuration decide which rules apply.
+            if verdict.outcome == "passed" and undamaged[clause].outcome != "passed" and "run.candidate." not in what
         ]
     assert not wrong, "\n".join(wrong)
 
 
 @each(GOLDEN)
-def test_damage_makes_no_history_better(golden: Path, tmp_path: Path) -> None:
+def test_sampled_damage_never_improves_an_outcome(golden: Path, tmp_path: Path) -> None:
     records = [json.loads(line) for line in saved(golden).splitlines()]
     expect_no_better(golden, tmp_path, random.Random(1).sample(list(damages(records)), SAMPLE))
 
 
 @pytest.mark.slow
 @each(GOLDEN)
-def test_no_damage_makes_a_history_better(golden: Path, tmp_path: Path) -> None:
+def test_any_damage_never_improves_an_outcome(golden: Path, tmp_path: Path) -> None:
     records = [json.loads(line) for line in saved(golden).splitlines()]
     expect_no_better(golden, tmp_path, list(damages(records)))

@@ -17,7 +17,7 @@ SELECTED = ["core/fit-cpu", "core/fit-memory", "network/flip", "core/feasible"]
 
 
 def instance(case: str, *, node: str = "node-1") -> HistoryBuilder:
-    """A run of one clause of those that were selected: its probe is bound to a node."""
+    """A run of one of the selected clauses, in which the probe is bound to `node`."""
     h = HistoryBuilder(case)
     h.pod("probe-1", cpu="1")
     h.bind("probe-1", node)
@@ -32,15 +32,15 @@ def verdict(outcome: Outcome, number: int, *, stale: bool = False) -> Verdict:
     return Verdict("core/alive", "required", outcome, f"said by {number}", stale=stale, instance=number)
 
 
-def test_a_clause_is_judged_by_the_instance_that_was_tried_on_it() -> None:
+def test_clause_is_judged_by_the_instance_that_tried_it() -> None:
     histories = {1: instance("core/fit-cpu").history(), 2: instance("core/fit-memory", node="ghost").history()}
-    outcomes = {one.clause: (one.outcome, one.instance) for one in judge_all(histories)}
+    outcomes = {judged.clause: (judged.outcome, judged.instance) for judged in judge_all(histories)}
     assert outcomes["core/fit-cpu"] == ("passed", 1)
     assert outcomes["core/fit-memory"] == ("failed", 2)
     assert outcomes["network/flip"][0] == "invalid", "no instance was tried on it"
 
 
-def test_what_is_judged_over_all_of_a_run_is_judged_over_all_instances() -> None:
+def test_whole_run_clause_is_judged_over_all_instances() -> None:
     histories = {1: instance("core/fit-cpu").history(), 2: instance("core/fit-memory", node="ghost").history()}
     feasible = judge_all(histories)[-1]
     assert (feasible.outcome, feasible.instance) == ("failed", 2)
@@ -58,22 +58,22 @@ def test_what_is_judged_over_all_of_a_run_is_judged_over_all_instances() -> None
         (["failed"], "failed", 1),
     ],
 )
-def test_the_worst_counts(outcomes: list[Outcome], expected: Outcome, number: int) -> None:
+def test_worst_outcome_of_all_instances_counts(outcomes: list[Outcome], expected: Outcome, number: int) -> None:
     merged = merge([verdict(outcome, n) for n, outcome in enumerate(outcomes, 1)])
     assert (merged.outcome, merged.instance) == (expected, number)
 
 
-def test_the_order_in_which_instances_end_does_not_matter() -> None:
+def test_order_of_instances_does_not_matter() -> None:
     verdicts = [verdict("passed", 1), verdict("passed", 2), verdict("passed", 3)]
     assert merge(verdicts) == merge(verdicts[::-1])
 
 
-def test_an_exclusion_that_one_instance_shows_to_be_needed_is_not_stale() -> None:
+def test_exclusion_needed_by_one_instance_is_not_stale() -> None:
     merged = merge([verdict("passed", 1, stale=True), verdict("excluded", 2)])
     assert (merged.outcome, merged.stale) == ("excluded", False)
 
 
-def test_an_exclusion_that_no_instance_needs_is_stale() -> None:
+def test_exclusion_that_no_instance_needs_is_stale() -> None:
     assert merge([verdict("passed", 1, stale=True), verdict("passed", 2, stale=True)]).stale
 
 
@@ -84,7 +84,7 @@ def test_requests_of_all_instances_are_pooled() -> None:
     assert len(list(pooled.up_to_end().of(ApiRequest))) == len(list(pooled.of(ApiRequest)))
 
 
-def test_a_verdict_is_the_same_after_its_way_between_processes() -> None:
+def test_verdict_survives_serialization() -> None:
     sent = Verdict("core/alive", "required", "passed", "well", {"measured": {"probes": 1.5}}, stale=True, instance=3)
     assert Verdict.from_json(sent.as_json()) == sent
 
@@ -94,8 +94,8 @@ def test_saved_instances_are_judged_again_as_one_candidate(tmp_path: Path) -> No
     (home / "2").mkdir(parents=True)
     instance("core/fit-cpu").save(home)
     instance("core/fit-memory", node="ghost").save(home / "2")
-    (one,) = rejudge(tmp_path).candidates.values()
-    assert {v.clause: (v.outcome, v.instance) for v in one.verdicts if v.clause.startswith("core/fit")} == {
+    (result,) = rejudge(tmp_path).candidates.values()
+    assert {v.clause: (v.outcome, v.instance) for v in result.verdicts if v.clause.startswith("core/fit")} == {
         "core/fit-cpu": ("passed", 1),
         "core/fit-memory": ("failed", 2),
     }

@@ -1,4 +1,4 @@
-"""What holds over a whole run: the candidate lives, touches its own pods only, and accounts for each of them."""
+"""Clauses over a whole run: the candidate stays alive, touches only its own pods, and accounts for each of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALIVE, OWN, ACCOUNTED = "core/alive", "core/own-pods-only", "core/all-accounted"
 
 
 def run() -> HistoryBuilder:
-    """A run in which all is well: one pod bound, one refused with a reason, one deleted before its turn."""
+    """A correct run: one pod is bound, one is reported unschedulable, and one is deleted before it is scheduled."""
     h = HistoryBuilder("core/fit-cpu")
     h.pod("bound-1", cpu="1")
     h.bind("bound-1", "node-1")
@@ -31,7 +31,7 @@ def run() -> HistoryBuilder:
     ("clause", "facts"),
     [(ALIVE, ("1",)), (OWN, ("1",)), (ACCOUNTED, ("3", "1"))],
 )
-def test_a_run_in_which_all_is_well_passes(clause: str, facts: tuple[str, ...]) -> None:
+def test_correct_run_passes(clause: str, facts: tuple[str, ...]) -> None:
     told(run().verdict(clause), "passed", "", *facts)
 
 
@@ -41,7 +41,7 @@ def test_a_run_in_which_all_is_well_passes(clause: str, facts: tuple[str, ...]) 
 @pytest.mark.parametrize(
     ("code", "how"), [(1, "exit code 1"), (0, "exit code 0"), (-9, "signal 9"), (None, "an unknown code")]
 )
-def test_a_process_that_ends_by_itself_fails_however_it_ends(code: int | None, how: str) -> None:
+def test_process_that_exits_fails_whatever_its_exit_code(code: int | None, how: str) -> None:
     h = run()
     h.process("candidate tested", "exited", code=code, log=["panic: no nodes"])
     verdict = h.verdict(ALIVE)
@@ -50,7 +50,7 @@ def test_a_process_that_ends_by_itself_fails_however_it_ends(code: int | None, h
 
 
 @pytest.mark.parametrize(("times", "ending"), [(1, "s into the run"), (2, "(and 1 more times)")])
-def test_a_process_that_was_started_over_has_failed_all_the_same(times: int, ending: str) -> None:
+def test_restarted_process_fails(times: int, ending: str) -> None:
     h = run()
     for _ in range(times):
         h.process("candidate tested", "exited", code=2, log=[])
@@ -60,7 +60,7 @@ def test_a_process_that_was_started_over_has_failed_all_the_same(times: int, end
     assert verdict.summary.endswith(ending)
 
 
-def test_a_candidate_of_which_no_process_was_seen_proves_nothing() -> None:
+def test_candidate_without_an_observed_process_is_invalid() -> None:
     verdict = HistoryBuilder(started=False).verdict(ALIVE)
     assert verdict.outcome == "invalid"
 
@@ -80,7 +80,9 @@ def test_a_candidate_of_which_no_process_was_seen_proves_nothing() -> None:
     ],
 )
 @pytest.mark.parametrize("code", [200, 403, 409])
-def test_any_write_on_anothers_pod_fails_even_a_refused_one(verb: str, resource: str, name: str, code: int) -> None:
+def test_write_to_a_pod_of_another_scheduler_fails_even_if_refused(
+    verb: str, resource: str, name: str, code: int
+) -> None:
     h = run()
     h.request(verb, resource, name, code=code)
     verdict = h.verdict(OWN)
@@ -90,7 +92,7 @@ def test_any_write_on_anothers_pod_fails_even_a_refused_one(verb: str, resource:
 @pytest.mark.parametrize(
     ("verb", "resource", "name"), [("deletecollection", "pods", ""), ("delete", "pods", "came-and-went")]
 )
-def test_a_write_that_was_carried_out_on_pods_that_are_not_its_own_fails(verb: str, resource: str, name: str) -> None:
+def test_successful_write_to_foreign_or_unknown_pods_fails(verb: str, resource: str, name: str) -> None:
     h = run()
     h.request(verb, resource, name)
     told(h.verdict(OWN), "failed", "foreign-pod", f"{verb} {resource} sp-tested/{name}".rstrip("/"))
@@ -114,7 +116,7 @@ def test_a_write_that_was_carried_out_on_pods_that_are_not_its_own_fails(verb: s
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_does_not_touch_anothers_pod_passes(act: Callable[[HistoryBuilder], None], what: str) -> None:
+def test_request_that_does_not_touch_a_foreign_pod_passes(act: Callable[[HistoryBuilder], None], what: str) -> None:
     h = run()
     act(h)
     assert h.verdict(OWN).outcome == "passed"
@@ -131,7 +133,7 @@ def test_what_does_not_touch_anothers_pod_passes(act: Callable[[HistoryBuilder],
         (None, "failed"),
     ],
 )
-def test_a_patch_of_metadata_is_told_and_any_other_fails(body: Any, outcome: str) -> None:
+def test_patch_of_foreign_metadata_is_reported_and_any_other_patch_fails(body: Any, outcome: str) -> None:
     h = run()
     h.request("patch", "pods", "bystander", body=body)
     verdict = h.verdict(OWN)
@@ -139,7 +141,7 @@ def test_a_patch_of_metadata_is_told_and_any_other_fails(body: Any, outcome: str
     assert "patch pods sp-tested/bystander" in verdict.summary
 
 
-def test_without_a_bystander_there_was_nothing_to_leave_alone() -> None:
+def test_history_without_a_bystander_is_invalid() -> None:
     h = HistoryBuilder(bystander=False)
     h.pod("probe-1")
     assert h.verdict(OWN).outcome == "invalid"
@@ -152,7 +154,7 @@ def bound_twice(h: HistoryBuilder) -> None:
     h.attempt("bound-1", "node-2", code=409)
 
 
-def bound_after_being_refused_and_tried_twice_more(h: HistoryBuilder) -> None:
+def attempted_twice_more_after_a_refusal_and_a_binding(h: HistoryBuilder) -> None:
     h.pod("often-1")
     h.attempt("often-1", "node-1", code=500)
     h.bind("often-1", "node-1")
@@ -176,17 +178,17 @@ def bound_again_by_the_older_resource(h: HistoryBuilder) -> None:
     h.attempt("bound-1", "node-2", code=409, resource="bindings")
 
 
-def placed_without_a_binding(h: HistoryBuilder) -> None:
+def on_a_node_without_a_binding(h: HistoryBuilder) -> None:
     h.pod("spirited-1")
     h.place("spirited-1", "node-1")
 
 
-def bound_by_somebody_else(h: HistoryBuilder) -> None:
+def bound_by_another_scheduler(h: HistoryBuilder) -> None:
     h.pod("stolen-1")
     h.bind("stolen-1", "node-1", by=CONTROL_USER)
 
 
-def pending_without_a_word(h: HistoryBuilder) -> None:
+def pending_without_a_condition(h: HistoryBuilder) -> None:
     h.pod("forgotten-1")
 
 
@@ -209,8 +211,8 @@ def bound_again_by_a_second_worker_long_after(h: HistoryBuilder) -> None:
     h.attempt("late-1", "node-2", code=409)
 
 
-def bound_again_though_the_first_was_held_up(h: HistoryBuilder) -> None:
-    """Two at the same time, because the harness held one: that is no sign of two workers."""
+def bound_again_while_the_first_attempt_was_held(h: HistoryBuilder) -> None:
+    """Two concurrent attempts, because the harness held one: that does not show two workers."""
     h.pod("held-1")
     began = h.now
     h.attempt("held-1", "node-1", code=409, call="1")
@@ -238,8 +240,8 @@ def deleted_because_it_waited(h: HistoryBuilder) -> None:
     h.delete("waits-1")
 
 
-def given_up_while_it_waited(h: HistoryBuilder) -> None:
-    """In no case, from the start; at the end of the run a node has its label."""
+def not_retried_after_a_long_wait(h: HistoryBuilder) -> None:
+    """A pod of no case, created at the start; at the end of the run a node has its label."""
     h.pod("patient-1", role="patient", nodeSelector={"patient": "yes"})
     h.condition("patient-1", reason="Unschedulable")
     h.node("node-late", labels={"patient": "yes"})
@@ -248,27 +250,27 @@ def given_up_while_it_waited(h: HistoryBuilder) -> None:
 
 DEFECTS = {
     bound_again_by_a_second_worker_long_after: ("second-binding", "late-1", "node-1", "node-2"),
-    bound_again_though_the_first_was_held_up: ("second-binding", "bound-1", "node-1", "node-2"),
+    bound_again_while_the_first_attempt_was_held: ("second-binding", "bound-1", "node-1", "node-2"),
     repeated_after_its_answer_was_lost: ("second-binding", "lost-1", "node-1", "node-1"),
     bound_twice: ("second-binding", "bound-1", "node-1", "node-2"),
-    bound_after_being_refused_and_tried_twice_more: ("second-binding", "often-1", "node-1", "node-2"),
+    attempted_twice_more_after_a_refusal_and_a_binding: ("second-binding", "often-1", "node-1", "node-2"),
     bound_again_to_the_same_node: ("second-binding", "bound-1", "node-1", "node-1"),
     bound_again_without_a_uid: ("second-binding", "bound-1", "node-1"),
     bound_again_without_a_body: ("second-binding", "bound-1", "node-1"),
     bound_again_by_the_older_resource: ("second-binding", "bound-1", "node-1"),
-    placed_without_a_binding: ("bound-without-binding", "spirited-1", "node-1"),
-    bound_by_somebody_else: ("bound-without-binding", "stolen-1", "node-1"),
-    pending_without_a_word: ("pending-without-reason", "forgotten-1"),
+    on_a_node_without_a_binding: ("bound-without-binding", "spirited-1", "node-1"),
+    bound_by_another_scheduler: ("bound-without-binding", "stolen-1", "node-1"),
+    pending_without_a_condition: ("pending-without-reason", "forgotten-1"),
     pending_with_a_reason_of_another_kind: ("pending-without-reason", "forgotten-1"),
     pending_without_a_reason: ("pending-without-reason", "forgotten-1"),
     evicted_for_no_other_pod: ("pod-removed", "pods/eviction", "sp-tested/bound-1"),
-    given_up_while_it_waited: ("not-bound-in-time", "patient-1", "node-late"),
+    not_retried_after_a_long_wait: ("not-bound-in-time", "patient-1", "node-late"),
     deleted_because_it_waited: ("pod-removed", "delete", "sp-tested/waits-1"),
 }
 
 
 @pytest.mark.parametrize(("defect", "finding"), DEFECTS.items(), ids=[defect.__name__ for defect in DEFECTS])
-def test_a_pod_that_is_not_accounted_for_fails(
+def test_pod_that_is_not_accounted_for_fails(
     defect: Callable[[HistoryBuilder], None], finding: tuple[str, ...]
 ) -> None:
     h = run()
@@ -276,7 +278,7 @@ def test_a_pod_that_is_not_accounted_for_fails(
     told(h.verdict(ACCOUNTED), "failed", *finding)
 
 
-def test_the_pods_of_a_candidate_that_does_not_start_are_its_start_that_failed() -> None:
+def test_pods_of_a_candidate_that_does_not_start_are_not_judged() -> None:
     h = HistoryBuilder()
     h.pod("forgotten-1")
     assert h.verdict(ACCOUNTED).outcome == "failed"
@@ -316,12 +318,12 @@ def touched_after_it_was_bound(h: HistoryBuilder) -> None:
     h.request("get", "pods/binding", "bound-1", code=405)
 
 
-def anothers_race(h: HistoryBuilder) -> None:
+def attempted_by_another_scheduler(h: HistoryBuilder) -> None:
     h.attempt("bound-1", "node-2", code=409, by=CONTROL_USER)
 
 
 def lost_races(h: HistoryBuilder) -> None:
-    """Two workers try each pod; one loses while the other wins, one a moment after it has won."""
+    """Two workers try each pod: one attempt fails while the other succeeds, one a moment after that."""
     h.pod("race-1")
     began = h.now
     h.bind("race-1", "node-1")
@@ -358,7 +360,7 @@ def re_created_and_bound_without_a_uid(h: HistoryBuilder) -> None:
 
 
 def bound_by_the_older_resource_in_the_place_of_another(h: HistoryBuilder) -> None:
-    """The uid that it names is wiped: it places the pod that bears the name now."""
+    """The apiserver ignores the uid: the Binding places the new pod of that name."""
     created(h, "again-1")
     old = h.uid("again-1")
     h.delete("again-1")
@@ -367,7 +369,7 @@ def bound_by_the_older_resource_in_the_place_of_another(h: HistoryBuilder) -> No
     h.place("again-1", "node-1")
 
 
-def its_answer_was_lost(h: HistoryBuilder) -> None:
+def bound_by_a_binding_whose_response_was_lost(h: HistoryBuilder) -> None:
     h.pod("lost-1")
     h.admission("lost-1", "3", code=504, effective=True)
     h.attempt("lost-1", "node-1", code=504, call="3")
@@ -382,26 +384,26 @@ def its_answer_was_lost(h: HistoryBuilder) -> None:
         bound_by_the_older_resource,
         re_created_and_bound_without_a_uid,
         bound_by_the_older_resource_in_the_place_of_another,
-        its_answer_was_lost,
+        bound_by_a_binding_whose_response_was_lost,
         refused_first,
         gated,
         bound_and_gone,
         re_created,
         created_on_its_node,
         touched_after_it_was_bound,
-        anothers_race,
+        attempted_by_another_scheduler,
     ],
     ids=lambda act: act.__name__,
 )
-def test_a_pod_that_is_accounted_for_passes(act: Callable[[HistoryBuilder], None]) -> None:
+def test_pod_that_is_accounted_for_passes(act: Callable[[HistoryBuilder], None]) -> None:
     h = run()
     act(h)
     verdict = h.verdict(ACCOUNTED)
     assert verdict.outcome == "passed"
 
 
-def test_a_binding_made_for_the_pod_that_was_there_before_is_an_attempt_of_its_own() -> None:
-    """Bound by the uid of the old pod after its success: that is the second attempt, whoever bears the name now."""
+def test_binding_with_the_uid_of_a_deleted_bound_pod_is_a_second_attempt() -> None:
+    """A Binding with the old pod's uid after that pod was bound is a second attempt, whichever pod has the name now."""
     h = run()
     old = h.uid("bound-1")
     h.delete("bound-1")
@@ -412,7 +414,7 @@ def test_a_binding_made_for_the_pod_that_was_there_before_is_an_attempt_of_its_o
     assert h.verdict(ACCOUNTED).outcome == "failed"
 
 
-def test_a_dry_run_places_nothing() -> None:
+def test_dry_run_binding_does_not_count() -> None:
     h = run()
     h.pod("dry-1")
     h.attempt("dry-1", "node-1", dry_run=True)
@@ -421,14 +423,12 @@ def test_a_dry_run_places_nothing() -> None:
     told(verdict, "failed", "bound-without-binding", "dry-1", "node-1")
 
 
-def test_a_candidate_that_was_given_no_pod_proves_nothing() -> None:
+def test_history_without_pods_of_the_candidate_is_invalid() -> None:
     assert HistoryBuilder().verdict(ACCOUNTED).outcome == "invalid"
 
 
 @pytest.mark.parametrize(("seconds", "outcome"), [(0.1, "passed"), (10, "failed")])
-def test_a_binding_may_be_repeated_whose_answer_was_lost_as_the_harness_cut_the_line(
-    seconds: float, outcome: str
-) -> None:
+def test_binding_may_be_repeated_right_after_the_harness_cut_the_connection(seconds: float, outcome: str) -> None:
     h = run()
     h.pod("cut-1")
     h.bind("cut-1", "node-1")

@@ -1,4 +1,4 @@
-"""From a history to verdicts: claims, capabilities, exclusions, levels, and what was not tried."""
+"""From a history to verdicts: claims, capabilities, exclusions, levels, and clauses that were not tried."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def holds(h: HistoryBuilder) -> None:
     h.call("filter", **LEFT_OUT)
     h.call("prioritize")
     h.bind("probe-1", "node-1")
-    h.call("bind", **told_to_bind(h, "node-1"))
+    h.call("bind", **bind_call(h, "node-1"))
     h.expect("probe-1", "bound")
 
 
-def told_to_bind(h: HistoryBuilder, node: str) -> dict[str, Any]:
+def bind_call(h: HistoryBuilder, node: str) -> dict[str, Any]:
     return {"asked": None, "answered": None, "uid": h.uid("probe-1"), "node": node}
 
 
@@ -64,10 +64,10 @@ def test_every_clause_is_filed_under_its_id_and_belongs_to_a_profile() -> None:
 
 
 @pytest.mark.parametrize("clause", CATALOGUE.values(), ids=CATALOGUE)
-def test_a_case_in_which_nothing_happened_never_passes(clause: Clause) -> None:
-    """But for the process: that it lived is all that there is to say of it.
+def test_case_without_any_event_never_passes(clause: Clause) -> None:
+    """Only core/alive passes: the process lived, which is all it requires.
 
-    (`*/rbac-*` needs no pod either, but rights on record.)
+    (`*/rbac-*` needs no pod either, but recorded rights.)
     """
     claims = dataclasses.replace(CLAIMS, features=tuple({*CLAIMS.features, *clause.features}))
     extender = {**EXTENDER, "ignorable": True} if "ignorable" in clause.features else BINDING
@@ -75,7 +75,7 @@ def test_a_case_in_which_nothing_happened_never_passes(clause: Clause) -> None:
     assert verdict.outcome == ("passed" if clause.id == "core/alive" else "invalid")
 
 
-# -- what needs no trial
+# -- clauses that need no trial
 
 
 @pytest.mark.parametrize(
@@ -98,14 +98,14 @@ def test_a_case_in_which_nothing_happened_never_passes(clause: Clause) -> None:
         ),
         ({"needs": frozenset({"audit"})}, {}, {"audit"}, None),
         ({"obstacle": lambda *_: "the moon is full"}, {}, CAPABILITIES, ("skipped", "not-possible-here")),
-        # What is not claimed is not missed.
+        # A missing capability does not matter for a clause that is not claimed.
         (
             {"features": frozenset({"priority"}), "needs": frozenset({"audit"})},
             {},
             (),
             ("not-claimed", "not-claimed"),
         ),
-        # What cannot be tried at all has no further obstacles.
+        # Obstacles are not evaluated where a capability is missing.
         (
             {"needs": frozenset({"audit"}), "obstacle": lambda *_: 1 / 0},
             {},
@@ -114,7 +114,7 @@ def test_a_case_in_which_nothing_happened_never_passes(clause: Clause) -> None:
         ),
     ],
 )
-def test_a_clause_applies_where_it_is_claimed_and_can_be_tried(
+def test_clause_applies_if_it_is_claimed_and_can_be_tried(
     change: dict[str, Any], claims: dict[str, Any], capabilities: Any, expected: tuple[str, str] | None
 ) -> None:
     clause = Clause("core/example", "It holds.", "test", lambda *_: passed(""), **change)
@@ -123,46 +123,46 @@ def test_a_clause_applies_where_it_is_claimed_and_can_be_tried(
     assert (verdict and (verdict.outcome, verdict.code)) == expected
 
 
-def test_what_does_not_apply_is_not_judged_whatever_the_record_says() -> None:
+def test_clause_that_does_not_apply_is_not_judged() -> None:
     h = HistoryBuilder(CASE, claims=dataclasses.replace(CLAIMS, profiles=("normalization",)))
     breaks(h)
     assert h.verdict().outcome == "not-claimed"
 
 
-def test_clauses_that_need_the_audit_log_are_skipped_where_there_is_none() -> None:
+def test_clauses_that_need_the_audit_log_are_skipped_without_it() -> None:
     features = {feature for clause in CATALOGUE.values() for feature in clause.features}
     claims = dataclasses.replace(CLAIMS, features=tuple(features))
     h = HistoryBuilder(CASE, claims=claims, capabilities=CAPABILITIES - {"audit"})
     holds(h)
     assert h.verdict().outcome == "passed"
-    outcomes = {clause: h.verdict(clause).outcome for clause, one in CATALOGUE.items() if "audit" in one.needs}
+    outcomes = {clause: h.verdict(clause).outcome for clause, listed in CATALOGUE.items() if "audit" in listed.needs}
     assert outcomes
     assert set(outcomes.values()) == {"skipped"}
 
 
-def test_a_clause_is_not_claimed_where_what_it_asks_of_the_claims_is_missing() -> None:
+def test_clause_is_not_claimed_without_a_claim_that_it_requires() -> None:
     clause = Clause("core/example", "It holds.", "test", lambda *_: passed(""), unclaimed=lambda _: "no promise")
     verdict = applies(clause, CLAIMS, CLUSTER)
     assert verdict is not None
     told(verdict, "not-claimed", "not-claimed", "no promise")
 
 
-def test_rights_and_what_extenders_score_are_judged_over_a_whole_run() -> None:
+def test_rights_and_scores_of_extenders_are_judged_over_the_whole_run() -> None:
     names = {"rbac-sufficient", "rbac-dangerous", "rbac-minimal"}
     rights = {f"{kind}/{name}" for kind in ("controller", "extender", "plugin") for name in names}
     scores = {"extender/prioritize-integers", "extender/prioritize-no-duplicates"}
-    assert rights | scores <= {clause for clause, one in CATALOGUE.items() if one.whole_run}
+    assert rights | scores <= {clause for clause, listed in CATALOGUE.items() if listed.whole_run}
 
 
-@pytest.mark.parametrize("clause", [clause for clause, one in CATALOGUE.items() if one.whole_run])
-def test_what_is_judged_over_a_whole_run_takes_in_what_other_cases_did(clause: str) -> None:
+@pytest.mark.parametrize("clause", [clause for clause, listed in CATALOGUE.items() if listed.whole_run])
+def test_whole_run_clause_includes_other_cases(clause: str) -> None:
     h = HistoryBuilder(clause, rbac=NO_RIGHTS, extender=BINDING)
     h.call("filter", **LEFT_OUT)
     h.call("prioritize")
     h.request("list", "nodes", "")
     h.pod("probe-1")
     h.bind("probe-1", "node-1")
-    h.call("bind", **told_to_bind(h, "node-1"))
+    h.call("bind", **bind_call(h, "node-1"))
     h.end()
     assert h.verdict().outcome == "passed"
     h.begin(CASE)
@@ -171,22 +171,22 @@ def test_what_is_judged_over_a_whole_run_takes_in_what_other_cases_did(clause: s
         h.request(verb, "pods", "probe-2", code=403, body={"spec": {"nodeName": "node-1"}})
     h.call("prioritize", scores=[["node-1", 0.5], ["node-1", 0.5]])
     h.call("filter", **{**LEFT_OUT, "failed": {}})
-    h.call("bind", **told_to_bind(h, "node-2"))
+    h.call("bind", **bind_call(h, "node-2"))
     h.request("patch", "pods/status", "probe-1", code=403)
     h.records[0]["rbac"] = {"declared": [{"verbs": ["*"], "resources": ["configmaps"]}], "schedulers": []}
     assert h.verdict(clause).outcome == "failed"
 
 
-# -- what was not tried, or not to its end
+# -- clauses that were not tried, or not to their end
 
 
-def test_a_clause_whose_turn_never_came_is_invalid() -> None:
+def test_clause_that_was_never_tried_is_invalid() -> None:
     h = HistoryBuilder(CASE)
     verdict = h.verdict("core/taint-noschedule")
     told(verdict, "invalid", "cut-short")
 
 
-def test_a_trial_that_a_missed_deadline_cut_short_never_passes() -> None:
+def test_trial_cut_short_by_a_missed_deadline_is_invalid() -> None:
     h = HistoryBuilder(CASE)
     holds(h)
     h.end(early=True)
@@ -195,15 +195,15 @@ def test_a_trial_that_a_missed_deadline_cut_short_never_passes() -> None:
 
 
 @pytest.mark.parametrize("act", [holds, breaks], ids=["holds so far", "broken so far"])
-def test_a_case_that_was_cut_off_is_invalid(act: Any) -> None:
-    """What came after could have been the stimulus that matters, or the rest of the wait."""
+def test_case_without_an_end_is_invalid(act: Any) -> None:
+    """The missing part could have contained the decisive stimulus or the rest of the wait."""
     h = HistoryBuilder(CASE)
     act(h)
     verdict = judge(h.history(), CASE)
     told(verdict, "invalid", "cut-short")
 
 
-def test_a_second_attempt_at_a_case_that_was_cut_off_is_invalid_too() -> None:
+def test_second_trial_without_an_end_is_invalid() -> None:
     h = HistoryBuilder(CASE)
     holds(h)
     h.end()
@@ -211,8 +211,8 @@ def test_a_second_attempt_at_a_case_that_was_cut_off_is_invalid_too() -> None:
     assert judge(h.history(), CASE).outcome == "invalid"
 
 
-@pytest.mark.parametrize("clause", [clause for clause, one in CATALOGUE.items() if one.last])
-def test_what_holds_over_a_whole_run_needs_its_end_and_no_case_of_its_own(clause: str) -> None:
+@pytest.mark.parametrize("clause", [clause for clause, listed in CATALOGUE.items() if listed.last])
+def test_whole_run_clause_needs_the_end_of_the_run_and_no_case(clause: str) -> None:
     h = HistoryBuilder(CASE, rbac=NO_RIGHTS, extender=BINDING)
     holds(h)
     verdict = judge(h.history(), clause)
@@ -221,7 +221,7 @@ def test_what_holds_over_a_whole_run_needs_its_end_and_no_case_of_its_own(clause
     assert judge(h.history(), clause).outcome == "passed"
 
 
-def test_trouble_of_the_harness_is_nobodys_fault() -> None:
+def test_case_with_harness_trouble_is_invalid() -> None:
     h = HistoryBuilder(CASE)
     breaks(h)
     h.trouble("cannot set up the network of a node")
@@ -229,7 +229,7 @@ def test_trouble_of_the_harness_is_nobodys_fault() -> None:
     told(verdict, "invalid", "harness-trouble", "cannot set up the network of a node")
 
 
-def test_trouble_with_one_case_says_nothing_of_another() -> None:
+def test_harness_trouble_in_one_case_does_not_affect_another() -> None:
     h = HistoryBuilder("core/binds")
     h.trouble("no")
     h.end()
@@ -254,7 +254,7 @@ EXCLUDED = {"clause": CASE, "reason": "rounds down"}
     ],
     ids=["fails", "holds", "proves nothing", "trouble"],
 )
-def test_an_exclusion_covers_failure_only_and_is_stale_where_the_clause_holds(
+def test_exclusion_covers_only_failures_and_is_stale_if_the_clause_passes(
     act: Any, outcome: str, stale: bool, code: str
 ) -> None:
     h = HistoryBuilder(CASE, exclusions=[EXCLUDED])
@@ -264,7 +264,7 @@ def test_an_exclusion_covers_failure_only_and_is_stale_where_the_clause_holds(
     assert verdict.code == code
 
 
-def test_an_exclusion_of_another_clause_covers_nothing() -> None:
+def test_exclusion_of_another_clause_covers_nothing() -> None:
     h = HistoryBuilder(CASE, exclusions=[{**EXCLUDED, "clause": "core/binds"}])
     breaks(h)
     assert h.verdict().outcome == "failed"
@@ -284,7 +284,7 @@ def test_an_exclusion_of_another_clause_covers_nothing() -> None:
         (invalid("not-tried", "i"), "recommended", False, False),
     ],
 )
-def test_only_what_is_required_decides_a_run(
+def test_only_required_clauses_decide_a_run(
     finding: Finding, level: Any, fails: bool, unproved: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clause = Clause("network/herd", "It holds.", "test", lambda *_: finding, level)
@@ -294,7 +294,7 @@ def test_only_what_is_required_decides_a_run(
     assert (verdict.fails_run, verdict.unproved) == (fails, unproved)
 
 
-def test_a_verdict_as_json_says_only_where_it_is_stale_that_it_is() -> None:
+def test_serialized_verdict_has_stale_only_if_it_is_stale() -> None:
     verdict = Verdict("core/binds", "required", "passed", "all well", {"measured": {"n": 1}})
     plain = {
         "id": "core/binds", "level": "required", "outcome": "passed", "summary": "all well",
@@ -304,7 +304,7 @@ def test_a_verdict_as_json_says_only_where_it_is_stale_that_it_is() -> None:
     assert dataclasses.replace(verdict, stale=True).as_dict() == {**plain, "stale": True}
 
 
-def test_a_judge_that_raises_leaves_its_own_clause_unproved_and_the_others_are_judged(
+def test_judge_that_raises_makes_only_its_own_clause_invalid(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def raises(history: History, case: str) -> Finding:
@@ -331,7 +331,7 @@ def test_a_judge_that_raises_leaves_its_own_clause_unproved_and_the_others_are_j
 # -- the ladder
 
 
-def test_what_stands_on_a_basic_that_is_ignored_waits_for_it() -> None:
+def test_clause_that_depends_on_a_failed_basic_clause_is_skipped() -> None:
     h = HistoryBuilder("core/node-selector")
     h.add(Selected(clauses=["core/node-selector", "core/fit-cpu", "core/no-overcommit"]))
     h.end()
@@ -345,6 +345,6 @@ def test_what_stands_on_a_basic_that_is_ignored_waits_for_it() -> None:
     assert together.get("core/fit-cpu", waits).depends_on == "core/node-selector"
 
 
-def test_the_basics_and_which_of_them_stands_on_another() -> None:
+def test_basic_clauses_and_their_dependencies() -> None:
     assert {"core/node-selector", "core/requeue-bind-refused", "core/requeue-label-changed"} == BASICS
     assert {basic for basic in BASICS if CATALOGUE[basic].stands_on} == {"core/requeue-label-changed"}

@@ -1,4 +1,4 @@
-"""The lanes of a case: what a picture of it is made from."""
+"""The lanes of a case, from which its picture is drawn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def picture(h: HistoryBuilder) -> dict[str, Any]:
 
 
 def lane(made: dict[str, Any], name: str) -> list[tuple[str, str]]:
-    (found,) = [one for one in made["lanes"] if one["name"] == name]
+    (found,) = [lane_ for lane_ in made["lanes"] if lane_["name"] == name]
     return [(event["kind"], event["text"]) for event in found["events"]]
 
 
@@ -40,31 +40,31 @@ def tried() -> HistoryBuilder:
     return h
 
 
-def test_a_pod_waits_is_refused_and_bound_in_its_lane() -> None:
+def test_lane_of_a_pod_shows_waiting_refusal_and_binding() -> None:
     made = picture(tried())
     assert [kind for kind, _ in lane(made, "probe-1")] == ["waits", "refused", "bound"]
-    assert {one["name"]: one["text"] for one in made["lanes"] if one["kind"] == "pod"} == {
+    assert {lane_["name"]: lane_["text"] for lane_ in made["lanes"] if lane_["kind"] == "pod"} == {
         "probe-1": "bound to node-1", "probe-2": "not bound",
     }  # fmt: skip
 
 
-def test_requests_have_a_lane_for_each_line_and_refusals_are_told_apart() -> None:
+def test_requests_have_a_lane_for_each_connection_and_refusals_are_distinguished() -> None:
     made = picture(tried())
     assert [kind for kind, _ in lane(made, "asks Prometheus")] == ["refused"]
     assert [kind for kind, _ in lane(made, "kube-scheduler calls filter")] == ["answered"]
     assert [kind for kind, _ in lane(made, "binds")] == ["refused", "answered"]
     assert [kind for kind, _ in lane(made, "writes")] == ["refused"]
-    assert [one["code"] for one in made["requests"]] == [409, 403, 201], "refusals first"
+    assert [request["code"] for request in made["requests"]] == [409, 403, 201], "refusals first"
 
 
-def test_times_are_within_the_case_and_the_load_is_as_it_was_asked_for() -> None:
+def test_times_are_within_the_case_and_loads_are_as_requested() -> None:
     made = picture(tried())
-    assert [one["traffic"] for one in made["load"]] == [{"node-1": 100.0, "node-2": 1500.0}]
-    for one in made["lanes"]:
-        assert all(0 <= event["at"] <= event["until"] <= made["seconds"] for event in one["events"])
+    assert [load["traffic"] for load in made["load"]] == [{"node-1": 100.0, "node-2": 1500.0}]
+    for lane_ in made["lanes"]:
+        assert all(0 <= event["at"] <= event["until"] <= made["seconds"] for event in lane_["events"])
 
 
-def test_many_pods_leave_those_that_waited_in_vain() -> None:
+def test_unbound_pods_are_kept_when_lanes_are_limited() -> None:
     h = HistoryBuilder(CASE)
     for number in range(40):
         h.pod(f"probe-{number}")
@@ -72,20 +72,20 @@ def test_many_pods_leave_those_that_waited_in_vain() -> None:
             h.bind(f"probe-{number}", "node-1")
     h.end()
     made = picture(h)
-    shown = [one["name"] for one in made["lanes"] if one["kind"] == "pod"]
+    shown = [lane_["name"] for lane_ in made["lanes"] if lane_["kind"] == "pod"]
     assert (len(shown), made["more"]) == (12, 28)
     assert "probe-30" in shown
 
 
-def test_pods_of_the_harness_s_own_have_no_lane_unless_something_went_wrong() -> None:
+def test_harness_pods_have_a_lane_only_if_they_are_not_bound() -> None:
     h = HistoryBuilder(CASE)
     h.fence()
     h.pod("settle-9", role="settle")
     h.end()
-    assert [one["name"] for one in picture(h)["lanes"] if one["kind"] == "pod"] == ["settle-9"]
+    assert [lane_["name"] for lane_ in picture(h)["lanes"] if lane_["kind"] == "pod"] == ["settle-9"]
 
 
-def test_a_decision_has_what_is_free_for_the_pod() -> None:
+def test_decision_has_the_free_resources_of_each_node() -> None:
     h = tried()
     history = h.history()
     binding = history.bindings[h.uid("network-least-traffic-probe-1")]

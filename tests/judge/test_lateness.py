@@ -1,4 +1,4 @@
-"""What a failure says of the deadline that was missed: which, whose, and by how much."""
+"""Statements of a failure about the missed deadline: which it is, which claim sets it, and the delay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def unbound(*, claimed: bool = False, deadline: str = "bind") -> HistoryBuilder:
     return h
 
 
-def test_a_pod_that_is_bound_after_its_deadline_fails_and_is_said_to_be_late_by_so_much() -> None:
+def test_pod_bound_after_its_deadline_fails_with_the_delay() -> None:
     h = unbound()
     h.pass_time(3.2)
     h.bind("probe-1", "node-1")
@@ -29,7 +29,7 @@ def test_a_pod_that_is_bound_after_its_deadline_fails_and_is_said_to_be_late_by_
     told(verdict, "failed", "not-bound-in-time", "3.2 s")
 
 
-def test_a_pod_that_is_never_bound_is_not_said_to_be_late() -> None:
+def test_pod_that_is_never_bound_has_no_delay() -> None:
     assert " s later" not in unbound().verdict().summary
 
 
@@ -43,7 +43,7 @@ def test_a_pod_that_is_never_bound_is_not_said_to_be_late() -> None:
         (False, RECOVERY, "spec.claims.network.recovers-within"),
     ],
 )
-def test_a_failure_names_the_claim_that_sets_its_deadline(claimed: bool, deadline: str, words: str) -> None:
+def test_failure_names_the_claim_that_sets_the_deadline(claimed: bool, deadline: str, words: str) -> None:
     assert words in unbound(claimed=claimed, deadline=deadline).verdict().summary
 
 
@@ -55,24 +55,24 @@ def found_unschedulable(deadline: str, reason: str = "Unschedulable") -> History
     return h
 
 
-def test_of_a_pod_that_was_found_unschedulable_no_other_deadline_is_suggested() -> None:
+def test_no_other_deadline_is_suggested_for_an_unschedulable_pod() -> None:
     summary = found_unschedulable("bind").verdict().summary
     assert "decided on in time" in summary
     assert "claim it" not in summary
 
 
-def test_one_that_is_bound_later_all_the_same_was_late() -> None:
+def test_deadline_claim_is_suggested_for_a_pod_that_is_bound_late() -> None:
     h = found_unschedulable("bind")
     h.bind("probe-1", "node-1")
     assert "claim it in spec.claims.timing.bind" in h.verdict().summary
 
 
 @pytest.mark.parametrize(("deadline", "reason"), [("requeue", "Unschedulable"), ("bind", "SchedulerError")])
-def test_what_a_change_made_fit_or_an_error_held_up_may_need_more_time(deadline: str, reason: str) -> None:
+def test_deadline_claim_is_suggested_after_a_requeue_or_an_error(deadline: str, reason: str) -> None:
     assert f"spec.claims.timing.{deadline}" in found_unschedulable(deadline, reason).verdict().summary
 
 
-def test_a_condition_that_was_waited_for_in_vain_is_said_with_its_deadline() -> None:
+def test_missing_condition_is_reported_with_its_deadline() -> None:
     h = HistoryBuilder("core/unschedulable-condition")
     h.pod("probe-1", cpu="1000")
     h.fence()
@@ -98,17 +98,17 @@ def kept(**seconds: float) -> HistoryBuilder:
     return h
 
 
-def test_a_failure_says_for_how_long_which_process_waited_for_a_processor() -> None:
+def test_failure_states_how_long_each_process_waited_for_a_processor() -> None:
     verdict = kept(candidate=0.3, etcd=0.1).verdict()
     told(verdict, "failed", "not-bound-in-time", "20 s", "0.4 s", "candidate 0.3 s", "etcd 0.1 s")
 
 
-def test_a_wait_that_is_as_long_as_it_may_get_says_nothing_of_the_candidate() -> None:
+def test_missed_deadline_on_an_overloaded_machine_is_invalid() -> None:
     told(kept(candidate=25, etcd=16).verdict(), "invalid", "machine-too-busy", "20 s", "candidate 25.0 s")
     told(kept(candidate=25, etcd=14).verdict(), "failed", "not-bound-in-time")
 
 
-def test_a_process_that_has_ended_waited_for_no_processor() -> None:
+def test_overloaded_machine_is_no_excuse_after_the_candidate_exited() -> None:
     h = HistoryBuilder("core/binds")
     h.pod("probe-1")
     h.process("candidate", "exited", code=1)
@@ -117,7 +117,7 @@ def test_a_process_that_has_ended_waited_for_no_processor() -> None:
 
 
 @pytest.mark.parametrize(("etcd", "outcome"), [(10, "failed"), (40, "invalid")])
-def test_a_condition_that_was_missed_on_a_busy_machine(etcd: float, outcome: str) -> None:
+def test_missed_condition_on_an_overloaded_machine_is_invalid(etcd: float, outcome: str) -> None:
     h = HistoryBuilder("core/unschedulable-condition")
     h.pod("probe-1", cpu="1000")
     h.fence()
@@ -126,7 +126,7 @@ def test_a_condition_that_was_missed_on_a_busy_machine(etcd: float, outcome: str
     assert h.verdict().outcome == outcome
 
 
-def test_a_condition_that_came_after_all_is_there() -> None:
+def test_condition_written_after_the_deadline_counts() -> None:
     h = HistoryBuilder("core/unschedulable-condition")
     h.pod("probe-1", cpu="1000")
     h.fence()

@@ -1,4 +1,4 @@
-"""core/leader: of two instances one schedules."""
+"""core/leader: only one of two instances schedules at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVENTS = ("second-started", "first-frozen", "first-thawed", "first-awake", "seco
 
 
 def elected(*steps: tuple[Any, ...], kind: str = "controller") -> HistoryBuilder:
-    """What happens: events of the instances by name, and who binds, or with a code tries to; in this order."""
+    """Apply steps in order: an event, a successful Binding by a user, or a refused one for an earlier step's pod."""
     h = HistoryBuilder("core/leader", claims=CLAIMED)
     h.records[0]["candidate"]["kind"] = kind
     h.records[0]["users"]["candidate"].append(SECOND)
@@ -38,7 +38,7 @@ STARTED, FROZEN, THAWED, AWAKE, ENDS = ((event,) for event in EVENTS)
 USUAL = (FIRST, STARTED, FIRST, FROZEN, THEN, THAWED, AWAKE, THEN, ENDS, FIRST)
 
 
-def test_one_after_the_other_passes() -> None:
+def test_instances_that_lead_in_turn_pass() -> None:
     told(elected(*USUAL).verdict(), "passed", "", "5")
 
 
@@ -52,19 +52,19 @@ def test_one_after_the_other_passes() -> None:
         (8, (CANDIDATE_USER, 7), ("the first instance", "409")),
     ],
 )
-def test_an_instance_that_does_not_lead_and_binds_fails(at: int, step: tuple[Any, ...], facts: Any) -> None:
+def test_instance_that_binds_without_leading_fails(at: int, step: tuple[Any, ...], facts: Any) -> None:
     told(elected(*USUAL[:at], step, *USUAL[at:]).verdict(), "failed", "bound-by-non-leader", *facts)
 
 
 @pytest.mark.parametrize("at", [5, 6], ids=["while it is frozen", "when it is just thawed"])
-def test_an_attempt_that_was_in_hand_and_is_refused_is_forgiven(at: int) -> None:
+def test_refused_attempt_in_progress_at_the_takeover_is_tolerated(at: int) -> None:
     assert elected(*USUAL[:at], (CANDIDATE_USER, 4), *USUAL[at:]).verdict().outcome == "passed"
 
 
-def test_a_second_one_that_never_took_over_shows_nothing() -> None:
+def test_history_without_a_takeover_is_invalid() -> None:
     told(elected(FIRST, STARTED, FIRST).verdict(), "invalid", "no-takeover")
 
 
 @pytest.mark.parametrize("kind", ["extender", "plugin"])
-def test_where_kube_scheduler_elects_nothing_is_tried(kind: str) -> None:
+def test_leader_election_is_not_claimed_for_extenders_and_plugins(kind: str) -> None:
     assert elected(*USUAL, kind=kind).verdict().outcome == "not-claimed"

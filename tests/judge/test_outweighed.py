@@ -1,4 +1,4 @@
-"""Preferences on nodes that are not alike: kube-scheduler's own plugins may count more than the candidate's scores."""
+"""Preferences among nodes that differ: kube-scheduler's own plugins may outweigh the candidate's scores."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .histories import CLAIMS, EXTENDER, NETWORK, NODES, HistoryBuilder, told
 from .probing import LEAST, ROTATION, quietest, tried
 
 LARGE = "node-3"
-"""Whatever the traffic, kube-scheduler's plugins give it most."""
+"""The node that kube-scheduler's plugins score highest, whatever the traffic."""
 
 
 def scored(
     h: HistoryBuilder, pod: str, own: Mapping[str, int], *, weight: int = 1, other: str = "NodeResourcesFit"
 ) -> None:
-    """kube-scheduler logs an extender's scores of a pod, and those of a plugin: 90 for one node, 40 for the others."""
+    """Log an extender's scores of a pod and a plugin's points (90 for LARGE, else 40), as kube-scheduler does."""
     for node, score in own.items():
         points = 90 if node == LARGE else 40
         h.score(pod, node, score, scorer="extender")
@@ -29,12 +29,12 @@ def scored(
 
 
 def ranks(traffic: Mapping[str, float]) -> dict[str, int]:
-    """Scores of an extender, by the order of traffic."""
+    """Scores of an extender by ascending traffic."""
     return {node: 10 - place for place, node in enumerate(sorted(traffic, key=traffic.__getitem__))}
 
 
 def preferring(own: Any = ranks, **more: Any) -> HistoryBuilder:
-    """All pods on the node that kube-scheduler's plugins prefer; `own` are the scores of the extender."""
+    """Bind all pods to the node that kube-scheduler's plugins prefer; `own` gives the extender's scores."""
     h = tried(choose=lambda _traffic: LARGE)
     for phase, traffic in enumerate(ROTATION):
         for number in range(3):
@@ -42,7 +42,7 @@ def preferring(own: Any = ranks, **more: Any) -> HistoryBuilder:
     return h
 
 
-def test_a_preference_that_other_plugins_outweigh_is_not_proved() -> None:
+def test_outweighed_preference_is_invalid() -> None:
     told(preferring().verdict(), "invalid", "outweighed", "node-1", "node-3", "100", "90", "9 of 12")
 
 
@@ -56,11 +56,11 @@ def test_a_preference_that_other_plugins_outweigh_is_not_proved() -> None:
     ],
     ids=["no preference", "the loudest", "another node", "a plugin that it has brought itself"],
 )
-def test_other_plugins_excuse_no_scores_that_do_not_prefer_the_quietest(own: Any, other: str) -> None:
+def test_scores_that_do_not_prefer_the_quietest_node_are_not_excused(own: Any, other: str) -> None:
     told(preferring(own, other=other).verdict(), "failed", "probe-not-on-quietest")
 
 
-def test_scores_that_wrap_around_are_outweighed_by_nothing() -> None:
+def test_overflowing_weighted_scores_are_not_excused() -> None:
     world = HistoryBuilder(LEAST, extender={**EXTENDER, "weight": 9_000_000_000_000_000_000})
     h = tried(choose=lambda _traffic: LARGE, world=world)
     for phase, traffic in enumerate(ROTATION):
@@ -71,7 +71,7 @@ def test_scores_that_wrap_around_are_outweighed_by_nothing() -> None:
     assert "weight-overflows" in [symptom["kind"] for symptom in verdict.evidence["symptoms"]]
 
 
-def test_a_plugin_is_excused_like_an_extender() -> None:
+def test_outweighed_plugin_is_invalid_like_an_extender() -> None:
     world = HistoryBuilder(LEAST, extender={})
     profile = {"schedulerName": "tested", "plugins": {"score": {"enabled": [{"name": "Quiet", "weight": 1}]}}}
     world.add(Configured(document={"profiles": [profile]}))
@@ -89,7 +89,7 @@ def test_a_plugin_is_excused_like_an_extender() -> None:
     ("shares", "outcome", "code"),
     [((0, 0, 53, 0), "invalid", "outweighed"), ((53, 0, 0, 0), "failed", "ties-not-spread")],
 )
-def test_ties_that_other_plugins_break_show_nothing(shares: tuple[int, ...], outcome: str, code: str) -> None:
+def test_ties_broken_by_other_plugins_are_invalid(shares: tuple[int, ...], outcome: str, code: str) -> None:
     h = HistoryBuilder("network/tie", claims=dataclasses.replace(CLAIMS, features=("tie-spread",)))
     h.load(0, dict.fromkeys(NODES, 1e5))
     for node, share in zip(NODES, shares, strict=True):
@@ -104,7 +104,7 @@ def test_ties_that_other_plugins_break_show_nothing(shares: tuple[int, ...], out
 
 
 @pytest.mark.parametrize(("own", "outcome"), [(10, "invalid"), (9, "failed")])
-def test_a_node_without_samples_that_other_plugins_prefer_is_not_against_the_policy(own: int, outcome: str) -> None:
+def test_node_without_samples_preferred_by_other_plugins_is_invalid(own: int, outcome: str) -> None:
     network = dataclasses.replace(NETWORK, on_missing="avoid")
     h = HistoryBuilder("network/missing-node", claims=dataclasses.replace(CLAIMS, network=network))
     h.load(0, {"node-1": 1e5, "node-2": 2e5, "node-4": 4e5})
@@ -115,7 +115,7 @@ def test_a_node_without_samples_that_other_plugins_prefer_is_not_against_the_pol
     told(h.verdict(), outcome, "outweighed" if outcome == "invalid" else "against-on-missing")
 
 
-def test_a_pod_that_is_bound_against_all_points_is_not_excused() -> None:
+def test_pod_bound_against_the_total_score_is_not_excused() -> None:
     h = HistoryBuilder("network/least-traffic", extender={**EXTENDER, "weight": 200})
     tried(choose=lambda _traffic: LARGE, world=h)
     for phase, traffic in enumerate(ROTATION):

@@ -1,4 +1,4 @@
-"""Placement: what fits was bound, only where it fits, and what fits nowhere was left pending."""
+"""Placement: fitting pods are bound, only to feasible nodes, and pods that fit nowhere are left pending."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TAINT = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
 
 
 def placed_and_refused() -> HistoryBuilder:
-    """Room for one of two pods, and only on node-1: the first is bound there, the second rightly left pending."""
+    """Room for one of two pods, only on node-1: the first is bound there, the second is correctly left pending."""
     h = HistoryBuilder("core/fit-cpu")
     for node in NODES[1:]:
         h.pod(f"filler-{node}", role="filler", scheduler="other", node=node, cpu="7")
@@ -26,7 +26,7 @@ def placed_and_refused() -> HistoryBuilder:
     return h
 
 
-def test_what_fits_was_bound_and_what_does_not_was_left_pending() -> None:
+def test_fitting_pod_bound_and_other_pod_left_pending_pass() -> None:
     h = placed_and_refused()
     h.fence(node="node-1")
     h.expect("second", "pending")
@@ -46,12 +46,12 @@ def requeued(*, bound: bool = True) -> HistoryBuilder:
     return h
 
 
-def test_an_expectation_is_about_the_world_of_its_moment() -> None:
+def test_expectation_applies_to_the_state_at_its_time() -> None:
     assert requeued().verdict().outcome == "passed"
 
 
-def test_a_pod_is_taken_as_it_was_at_the_moment_of_the_expectation() -> None:
-    """It was gated then, and went nowhere; later its gate was gone."""
+def test_pod_is_judged_as_it_was_at_the_time_of_the_expectation() -> None:
+    """The pod was gated at first; its gate was removed later."""
     h = HistoryBuilder()
     h.pod("gated", schedulingGates=[{"name": "wait"}])
     h.fence()
@@ -69,7 +69,7 @@ def test_pods_of_other_schedulers_are_not_judged() -> None:
     assert h.verdict().outcome == "passed"
 
 
-def test_what_another_case_did_is_not_judged() -> None:
+def test_bindings_of_another_case_are_not_judged() -> None:
     h = HistoryBuilder("core/taint-noschedule")
     h.pod("wrong")
     h.bind("wrong", "ghost")
@@ -89,7 +89,7 @@ def test_what_another_case_did_is_not_judged() -> None:
 
 
 @pytest.mark.parametrize("role", ["probe", "sentinel", "filler", "outage"])
-def test_any_pod_of_the_case_on_a_node_where_it_cannot_run_fails(role: str) -> None:
+def test_any_pod_of_the_case_on_an_infeasible_node_fails(role: str) -> None:
     h = placed_and_refused()
     h.pod("wrong", role=role, cpu="2")
     h.bind("wrong", "node-2")
@@ -99,15 +99,15 @@ def test_any_pod_of_the_case_on_a_node_where_it_cannot_run_fails(role: str) -> N
     assert decision["chosen"] == "node-2"
 
 
-def test_where_the_probes_of_its_view_went_is_no_part_of_the_case() -> None:
-    """Who has no regard for selectors is told so by core/node-selector, not by each case that waits for its view."""
+def test_placement_of_settle_pods_is_not_judged() -> None:
+    """core/node-selector reports ignored selectors, not each case that waits for the candidate's view."""
     h = placed_and_refused()
     h.pod("settle-1", role="settle", nodeSelector={"schedproof.dev/generation": "7-1"})
     h.bind("settle-1", "node-2")
     assert h.verdict().outcome == "passed"
 
 
-def test_an_invented_node_fails() -> None:
+def test_node_that_does_not_exist_fails() -> None:
     h = HistoryBuilder()
     h.pod("probe-1")
     h.bind("probe-1", "ghost")
@@ -125,7 +125,7 @@ def test_an_invented_node_fails() -> None:
         (6, "probe-3 to ghost, 2 more)"),
     ],
 )
-def test_several_wrong_bindings_are_named_up_to_a_few(count: int, ending: str) -> None:
+def test_summary_names_a_few_wrong_bindings(count: int, ending: str) -> None:
     h = HistoryBuilder()
     for number in range(count):
         h.pod(f"probe-{number}")
@@ -133,12 +133,12 @@ def test_several_wrong_bindings_are_named_up_to_a_few(count: int, ending: str) -
     assert h.verdict().summary.endswith(ending)
 
 
-def test_a_pod_that_fits_and_is_not_bound_in_time_fails() -> None:
+def test_fitting_pod_not_bound_in_time_fails() -> None:
     verdict = requeued(bound=False).verdict()
     told(verdict, "failed", "not-bound-in-time", "30 s", "requeue", "node-large")
 
 
-def test_a_pod_that_was_not_bound_because_the_candidate_had_ended_fails_and_says_so() -> None:
+def test_unbound_pod_after_the_candidate_exited_fails_with_the_exit_code() -> None:
     h = HistoryBuilder()
     h.pod("probe-1")
     h.process("candidate tested", "exited", code=2, log=["panic"])
@@ -147,7 +147,7 @@ def test_a_pod_that_was_not_bound_because_the_candidate_had_ended_fails_and_says
     told(verdict, "failed", "not-bound-in-time", "probe-1", "candidate tested", "2")
 
 
-def test_an_end_before_the_case_or_after_the_wait_explains_nothing() -> None:
+def test_exit_before_the_case_or_after_the_wait_is_not_named() -> None:
     h = HistoryBuilder("core/binds")
     h.process("candidate tested", "exited", code=2, log=["panic"])
     h.end()
@@ -159,7 +159,7 @@ def test_an_end_before_the_case_or_after_the_wait_explains_nothing() -> None:
     told(h.verdict(), "failed", "not-bound-in-time", "20 s", "bind")
 
 
-def test_a_pod_that_was_gone_before_it_was_bound_fails() -> None:
+def test_pod_deleted_before_it_was_bound_fails() -> None:
     h = HistoryBuilder()
     h.pod("probe-1")
     h.delete("probe-1")
@@ -175,7 +175,7 @@ def test_a_pod_bound_only_after_the_wait_fails() -> None:
     assert h.verdict().outcome == "failed"
 
 
-def test_a_pod_that_fits_nowhere_and_is_bound_fails() -> None:
+def test_bound_pod_that_fits_nowhere_fails() -> None:
     h = placed_and_refused()
     h.bind("second", "node-1")
     h.fence(node="node-1")
@@ -183,8 +183,8 @@ def test_a_pod_that_fits_nowhere_and_is_bound_fails() -> None:
     assert h.verdict().outcome == "failed"
 
 
-def test_an_unbound_sentinel_shows_nothing() -> None:
-    """The guarantee is not about it: core/all-accounted says that it fits."""
+def test_unbound_sentinel_is_invalid() -> None:
+    """The guarantee does not cover the sentinel: core/all-accounted states that it fits."""
     h = placed_and_refused()
     h.fence(node="")
     h.expect("second", "pending")
@@ -192,15 +192,15 @@ def test_an_unbound_sentinel_shows_nothing() -> None:
     told(verdict, "invalid", "not-decided-on", "sentinel-1")
 
 
-# -- what proves nothing
+# -- invalid histories
 
 
-def test_nothing_tried_is_invalid() -> None:
+def test_history_without_expectations_is_invalid() -> None:
     verdict = HistoryBuilder().verdict()
     told(verdict, "invalid", "nothing-expected")
 
 
-def test_to_expect_the_impossible_is_invalid() -> None:
+def test_expecting_an_infeasible_pod_to_be_bound_is_invalid() -> None:
     h = HistoryBuilder()
     h.pod("probe-1", cpu="9")
     h.expect("probe-1", "bound")
@@ -208,7 +208,7 @@ def test_to_expect_the_impossible_is_invalid() -> None:
     told(verdict, "invalid", "wrong-expectation")
 
 
-def test_to_expect_that_a_feasible_pod_stays_pending_is_invalid() -> None:
+def test_expecting_a_feasible_pod_to_stay_pending_is_invalid() -> None:
     h = HistoryBuilder()
     h.pod("probe-1")
     h.fence()
@@ -217,8 +217,8 @@ def test_to_expect_that_a_feasible_pod_stays_pending_is_invalid() -> None:
     told(verdict, "invalid", "wrong-expectation", *NODES)
 
 
-def test_a_binding_that_no_one_can_call_wrong_makes_the_expectation_invalid() -> None:
-    """It was to stay pending. But the last state in which it fitted was never shown to be outdated."""
+def test_binding_possible_by_an_older_view_makes_the_expectation_invalid() -> None:
+    """The pod should stay pending, but the last state in which it fitted was never shown to be outdated."""
     h = HistoryBuilder()
     h.pod("probe-1", cpu="2", nodeSelector={"kubernetes.io/hostname": "node-1"})
     h.node("node-1", taints=[TAINT])
@@ -229,14 +229,14 @@ def test_a_binding_that_no_one_can_call_wrong_makes_the_expectation_invalid() ->
     told(verdict, "invalid", "wrong-expectation", "probe-1")
 
 
-def test_left_pending_without_a_fence_is_invalid() -> None:
+def test_pending_pod_without_a_fence_is_invalid() -> None:
     h = placed_and_refused()
     h.expect("second", "pending")
     verdict = h.verdict()
     told(verdict, "invalid", "not-decided-on", "sp-tested/second")
 
 
-def test_a_fence_from_before_the_pod_says_nothing_of_it() -> None:
+def test_fence_before_the_pod_was_created_does_not_count() -> None:
     h = placed_and_refused()
     h.fence(node="node-1")
     h.pod("third", cpu="5")
@@ -244,7 +244,7 @@ def test_a_fence_from_before_the_pod_says_nothing_of_it() -> None:
     assert h.verdict().outcome == "invalid"
 
 
-def test_a_sentinel_that_no_fence_is_about_does_not_count() -> None:
+def test_sentinel_without_a_fence_does_not_count() -> None:
     h = placed_and_refused()
     h.fence(node="node-1")
     h.pod("third", cpu="5")
@@ -254,7 +254,7 @@ def test_a_sentinel_that_no_fence_is_about_does_not_count() -> None:
     assert h.verdict().outcome == "invalid"
 
 
-def test_a_fence_whose_sentinel_was_not_bound_is_none() -> None:
+def test_fence_whose_sentinel_is_unbound_does_not_count() -> None:
     h = placed_and_refused()
     h.fence(node="")
     h.records = [r for r in h.records if not (r["kind"] == "expect" and r["pod"].endswith("/sentinel-1"))]
@@ -262,25 +262,25 @@ def test_a_fence_whose_sentinel_was_not_bound_is_none() -> None:
     assert h.verdict().outcome == "invalid"
 
 
-def test_a_fence_after_the_expectation_says_nothing_of_it() -> None:
+def test_fence_after_the_expectation_does_not_count() -> None:
     h = placed_and_refused()
     h.expect("second", "pending")
     h.fence(node="node-1")
     assert h.verdict().outcome == "invalid"
 
 
-def test_a_world_that_was_not_shown_as_seen_is_invalid() -> None:
+def test_state_not_shown_to_be_seen_is_invalid() -> None:
     h = placed_and_refused()
     h.unseen("settle-1 was bound to no node")
     verdict = h.verdict()
     told(verdict, "invalid", "view-not-shown", "settle-1 was bound to no node")
 
 
-# Fields that no oracle of today can know.
+# Fields that no current oracle can know.
 BEYOND = {"telepathy": {"with": "node-1"}}
 
 
-def test_a_binding_that_may_follow_rules_the_oracle_does_not_know_is_invalid() -> None:
+def test_binding_of_a_pod_with_unknown_fields_is_invalid() -> None:
     h = HistoryBuilder()
     h.pod("probe-1", **BEYOND)
     h.bind("probe-1", "node-1")
@@ -289,7 +289,7 @@ def test_a_binding_that_may_follow_rules_the_oracle_does_not_know_is_invalid() -
     told(verdict, "invalid", "oracle-gap", "spec.telepathy")
 
 
-def test_a_wrong_looking_binding_that_may_follow_unknown_rules_is_invalid_not_failed() -> None:
+def test_infeasible_binding_of_a_pod_with_unknown_fields_is_invalid() -> None:
     h = HistoryBuilder()
     h.pod("probe-1", cpu="9", **BEYOND)
     h.bind("probe-1", "node-1")
@@ -297,7 +297,7 @@ def test_a_wrong_looking_binding_that_may_follow_unknown_rules_is_invalid_not_fa
     assert h.verdict().outcome == "invalid"
 
 
-def test_no_unknown_rule_makes_an_invented_node_right() -> None:
+def test_node_that_does_not_exist_fails_even_with_unknown_fields() -> None:
     h = HistoryBuilder()
     h.pod("probe-1", **BEYOND)
     h.bind("probe-1", "ghost")
@@ -305,7 +305,7 @@ def test_no_unknown_rule_makes_an_invented_node_right() -> None:
 
 
 @pytest.mark.parametrize(("outcome", "cpu"), [("bound", "1"), ("pending", "9")])
-def test_an_unbound_pod_that_may_follow_unknown_rules_is_invalid(outcome: str, cpu: str) -> None:
+def test_unbound_pod_with_unknown_fields_is_invalid(outcome: str, cpu: str) -> None:
     h = HistoryBuilder()
     h.pod("probe-1", cpu=cpu, **BEYOND)
     h.fence()
@@ -314,11 +314,11 @@ def test_an_unbound_pod_that_may_follow_unknown_rules_is_invalid(outcome: str, c
     told(verdict, "invalid", "oracle-gap", "spec.telepathy")
 
 
-# -- room that is kept free
+# -- resources reserved for nominated pods
 
 
 def beside_nominated(outcome: str, holder: str, *, small: Sequence[str] = NODES[1:]) -> HistoryBuilder:
-    """A pod of 5 cpu, and another one nominated to node-1 with as much as `holder`; nodes have 8."""
+    """A pod of 5 cpu beside a pod of `holder` cpu that is nominated to node-1; nodes have 8 cpu, `small` ones 4."""
     h = HistoryBuilder()
     h.pod("holder", cpu=holder)
     h.nominate("holder", "node-1")
@@ -331,22 +331,22 @@ def beside_nominated(outcome: str, holder: str, *, small: Sequence[str] = NODES[
     return h
 
 
-def test_a_pod_waits_rightly_for_which_nothing_but_kept_room_is_left() -> None:
+def test_pod_that_fits_only_into_nominated_resources_may_stay_pending() -> None:
     told(beside_nominated("pending", "4").verdict(), "passed")
     told(beside_nominated("bound", "4").verdict(), "invalid", "wrong-expectation", "kept free")
 
 
 @pytest.mark.parametrize(("holder", "small"), [("3", NODES[1:]), ("4", NODES[2:])])
-def test_room_that_is_kept_for_others_excuses_no_pod_that_fits_beside_it(holder: str, small: Sequence[str]) -> None:
+def test_pod_that_fits_beside_a_nominated_pod_must_be_bound(holder: str, small: Sequence[str]) -> None:
     verdict = beside_nominated("bound", holder, small=small).verdict()
     told(verdict, "failed", "not-bound-in-time")
 
 
-def test_room_that_is_kept_for_others_does_not_matter_where_a_pod_fits_nowhere() -> None:
+def test_nominated_pod_does_not_matter_if_a_pod_fits_nowhere() -> None:
     told(beside_nominated("pending", "1", small=NODES).verdict(), "passed")
 
 
-# -- what a candidate claims not to schedule
+# -- pods that a candidate claims not to schedule
 
 
 def unwilling(*, bound: bool = False, fenced: bool = True) -> HistoryBuilder:
@@ -360,29 +360,29 @@ def unwilling(*, bound: bool = False, fenced: bool = True) -> HistoryBuilder:
     return h
 
 
-def test_what_fits_and_is_not_scheduled_as_claimed_passes() -> None:
+def test_fitting_pod_not_scheduled_as_claimed_passes() -> None:
     assert unwilling().verdict().outcome == "passed"
 
 
-def test_to_schedule_what_is_claimed_not_to_be_scheduled_fails() -> None:
+def test_scheduling_a_pod_claimed_not_to_be_scheduled_fails() -> None:
     verdict = unwilling(bound=True).verdict()
     told(verdict, "failed", "bound-against-claim", "alone", "node-1")
     (decision,) = verdict.evidence["decisions"]
     assert decision["chosen"] == "node-1"
 
 
-def test_a_binding_after_the_wait_is_not_what_was_expected_not_to_happen() -> None:
+def test_binding_after_the_wait_does_not_break_the_claim() -> None:
     h = unwilling()
     h.bind("alone", "node-1")
     assert h.verdict().outcome == "passed"
 
 
-def test_unwillingness_without_a_fence_is_invalid() -> None:
+def test_unscheduled_pod_without_a_fence_is_invalid() -> None:
     verdict = unwilling(fenced=False).verdict()
     told(verdict, "invalid", "not-decided-on", "sp-tested/alone")
 
 
-def test_unwillingness_is_no_excuse_for_what_comes_after_it() -> None:
+def test_unscheduled_pod_does_not_excuse_a_later_unbound_pod() -> None:
     h = HistoryBuilder("core/fit-cpu")
     h.pod("alone")
     h.fence()
@@ -392,7 +392,7 @@ def test_unwillingness_is_no_excuse_for_what_comes_after_it() -> None:
     told(h.verdict(), "failed", "not-bound-in-time", "after")
 
 
-def test_what_could_not_be_shown_early_does_not_hide_a_later_failure() -> None:
+def test_unbound_sentinel_does_not_hide_a_later_failure() -> None:
     h = HistoryBuilder("core/fit-cpu")
     h.fence(node="")
     h.pod("after")

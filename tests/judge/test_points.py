@@ -1,4 +1,4 @@
-"""Worked examples of what a plugin decides: plugin/filter, plugin/prefilter, plugin/queue-sort."""
+"""Claimed examples of a plugin's decisions: plugin/filter, plugin/prefilter, plugin/queue-sort, plugin/score."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def test_claims_round_trip() -> None:
 
 
 @pytest.mark.parametrize("clause", [*FILTERS, ORDER, *SCORES])
-def test_what_is_not_claimed_is_not_judged(clause: str) -> None:
+def test_clause_without_claimed_examples_is_not_claimed(clause: str) -> None:
     claims = dataclasses.replace(CLAIMS, points=PointClaims(), features=(*CLAIMS.features, "signs-pods"))
     assert HistoryBuilder(clause, claims=claims).verdict().outcome == "not-claimed"
 
 
 def filtered(clause: str, *, fence: bool = True) -> HistoryBuilder:
-    """A pod does not fit by an example; the node is then changed so that it does."""
+    """A pod does not fit a node according to an example; a later change of the node makes it fit."""
     h = HistoryBuilder(clause)
     h.node("node-1", labels={"rack": "closed"})
     h.seen()
@@ -37,7 +37,7 @@ def filtered(clause: str, *, fence: bool = True) -> HistoryBuilder:
 
 
 @pytest.mark.parametrize("clause", FILTERS)
-def test_a_pod_that_waits_and_is_scheduled_once_it_fits_passes(clause: str) -> None:
+def test_pod_that_waits_until_it_fits_passes(clause: str) -> None:
     h = filtered(clause)
     h.expect("example-1", "unwilling")
     h.node("node-1")
@@ -47,7 +47,7 @@ def test_a_pod_that_waits_and_is_scheduled_once_it_fits_passes(clause: str) -> N
 
 
 @pytest.mark.parametrize("clause", FILTERS)
-def test_a_pod_that_is_bound_where_it_does_not_fit_fails(clause: str) -> None:
+def test_pod_bound_where_it_does_not_fit_fails(clause: str) -> None:
     h = filtered(clause)
     h.bind("example-1", "node-1")
     h.expect("example-1", "unwilling")
@@ -55,7 +55,7 @@ def test_a_pod_that_is_bound_where_it_does_not_fit_fails(clause: str) -> None:
 
 
 @pytest.mark.parametrize("clause", FILTERS)
-def test_a_pod_that_still_waits_when_it_fits_fails(clause: str) -> None:
+def test_pod_still_pending_once_it_fits_fails(clause: str) -> None:
     h = filtered(clause)
     h.expect("example-1", "unwilling")
     h.node("node-1")
@@ -64,14 +64,14 @@ def test_a_pod_that_still_waits_when_it_fits_fails(clause: str) -> None:
 
 
 @pytest.mark.parametrize("clause", FILTERS)
-def test_without_a_fence_nothing_shows_that_it_was_decided_on(clause: str) -> None:
+def test_pending_pod_without_a_fence_is_invalid(clause: str) -> None:
     h = filtered(clause, fence=False)
     h.expect("example-1", "unwilling")
     told(h.verdict(), "invalid", "not-decided-on")
 
 
 def ordered(*rounds: str) -> HistoryBuilder:
-    """In each round two pods wait for one room; the one that gets it: "first", "then", or "" for neither."""
+    """In each round two pods compete for one slot; the winner is "first", "then", or "" for neither."""
     h = HistoryBuilder(ORDER)
     for phase, winner in enumerate(rounds):
         roles = ("then", "first") if phase % 2 == 0 else ("first", "then")
@@ -86,25 +86,25 @@ def ordered(*rounds: str) -> HistoryBuilder:
     return h
 
 
-def test_who_comes_first_older_or_younger_passes() -> None:
+def test_pods_bound_in_the_claimed_order_pass() -> None:
     assert ordered("first", "first").verdict().outcome == "passed"
 
 
 @pytest.mark.parametrize("rounds", [("then", "first"), ("first", "then")], ids=["the older one", "the younger one"])
-def test_who_comes_first_and_should_not_fails(rounds: tuple[str, ...]) -> None:
+def test_pods_bound_against_the_claimed_order_fail(rounds: tuple[str, ...]) -> None:
     told(ordered(*rounds).verdict(), "failed", "against-claimed-order")
 
 
-def test_two_of_which_neither_is_bound_show_nothing() -> None:
+def test_round_without_a_bound_pod_is_invalid() -> None:
     told(ordered("first", "").verdict(), "invalid", "not-tried")
 
 
-def test_an_order_that_was_not_tried_is_not_shown() -> None:
+def test_history_without_rounds_is_invalid() -> None:
     told(ordered().verdict(), "invalid", "nothing-expected")
 
 
 def scored(clause: str, *bound: str, labelled: bool = True) -> HistoryBuilder:
-    """Of two nodes one is fast, one slow. Pods prefer a fast one and a slow one in turn; where each goes."""
+    """Two nodes, one fast and one slow; pods prefer fast and slow in turn, and `bound` lists where each goes."""
     h = HistoryBuilder(
         clause, nodes=("node-1", "node-2"),
         claims=dataclasses.replace(CLAIMS, features=(*CLAIMS.features, "signs-pods")),
@@ -121,23 +121,23 @@ def scored(clause: str, *bound: str, labelled: bool = True) -> HistoryBuilder:
 
 
 @pytest.mark.parametrize("clause", SCORES)
-def test_each_pod_on_a_node_that_it_prefers_passes(clause: str) -> None:
+def test_pods_on_their_preferred_nodes_pass(clause: str) -> None:
     assert scored(clause, "node-1", "node-2", "node-1").verdict().outcome == "passed"
 
 
 @pytest.mark.parametrize("clause", SCORES)
-def test_the_first_pod_that_goes_elsewhere_fails(clause: str) -> None:
+def test_summary_names_the_first_pod_on_another_node(clause: str) -> None:
     told(scored(clause, "node-1", "node-1", "node-2").verdict(), "failed", "preference-ignored", "scored-1", "node-1")
 
 
 @pytest.mark.parametrize("clause", SCORES)
-def test_where_no_node_is_better_nothing_is_shown(clause: str) -> None:
+def test_score_example_without_a_better_node_is_invalid(clause: str) -> None:
     told(scored(clause, "node-1", labelled=False).verdict(), "invalid", "no-choice")
     told(scored(clause).verdict(), "invalid", "nothing-expected")
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_batches_need_two_examples_that_oppose_each_other(count: int) -> None:
+def test_batching_is_not_claimed_without_two_opposed_examples(count: int) -> None:
     points = dataclasses.replace(POINTS, score=POINTS.score[:count])
     assert points.opposed is None
     claims = dataclasses.replace(CLAIMS, points=points, features=(*CLAIMS.features, "signs-pods"))

@@ -1,4 +1,4 @@
-"""core/preemption-choice: on which of several nodes pods are evicted."""
+"""core/preemption-choice: which of several nodes loses pods to preemption."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ ROUNDS: Sequence[tuple[list[Held], list[Held]]] = (
     ([held(50)], [held(50, 2, second=YOUNG), held(-(2**31), 2, second=YOUNG)]),
     ([held(50, 2, second=YOUNG), held(10, 2)], [held(50, 2), held(10, 2, second=YOUNG)]),
 )
-"""By criterion, what is on the node whose victims are preferred, and on the other one."""
+"""For each criterion, the pods on the node with preferable victims, and those on the other node."""
 
 
 class Rounds:
-    """On two nodes of four CPUs; each round's pods are gone before the next."""
+    """Rounds of preemption on two nodes of four CPUs; the pods of a round are deleted before the next."""
 
     def __init__(self) -> None:
         self.history = HistoryBuilder(CHOICE, nodes=(), claims=CLAIMED)
@@ -44,7 +44,7 @@ class Rounds:
         self._count = 0
 
     def play(self, *on_nodes: Sequence[Held], evicted_from: int = 0, stays: str = "", cpus: int = 4) -> None:
-        """A pod has those evicted that are on a node, but for one that `stays`, and is bound there."""
+        """Evict the pods of one node, except the pod whose name ends with `stays`, and bind the preemptor there."""
         h, number = self.history, self._count
         names: list[list[str]] = []
         for place, pods in enumerate(on_nodes, 1):
@@ -73,7 +73,7 @@ class Rounds:
             h.delete(name)
 
 
-def test_what_each_criterion_prefers_passes() -> None:
+def test_preemption_on_the_preferred_node_passes_for_each_criterion() -> None:
     rounds = Rounds()
     for preferred, other in ROUNDS:
         rounds.play(preferred, other)
@@ -81,14 +81,14 @@ def test_what_each_criterion_prefers_passes() -> None:
 
 
 @pytest.mark.parametrize("wrong", range(len(ROUNDS)))
-def test_the_other_node_of_a_round_fails(wrong: int) -> None:
+def test_preemption_on_the_other_node_fails(wrong: int) -> None:
     rounds = Rounds()
     for number, (preferred, other) in enumerate(ROUNDS):
         rounds.play(preferred, other, evicted_from=int(number == wrong))
     told(rounds.history.verdict(), "failed", "worse-victims", f"p{wrong}", "node-2", "node-1")
 
 
-def test_what_can_stay_on_a_node_does_not_count() -> None:
+def test_pods_that_need_not_be_evicted_do_not_count() -> None:
     on_nodes = [held(10, 3), held(90, 1)], [held(20, 3), held(5, 1)]
     for place, outcome in ((0, "passed"), (1, "failed")):
         rounds = Rounds()
@@ -98,26 +98,26 @@ def test_what_can_stay_on_a_node_does_not_count() -> None:
         assert rounds.history.verdict().outcome == outcome
 
 
-def test_of_nodes_whose_victims_are_alike_none_is_preferred_and_nothing_is_shown() -> None:
+def test_nodes_with_equal_victims_are_invalid() -> None:
     rounds = Rounds()
     rounds.play([held(10)], [held(10)])
     told(rounds.history.verdict(), "invalid", "no-choice")
 
 
-def test_a_criterion_that_never_decided_was_not_tried() -> None:
+def test_history_without_a_decision_by_each_criterion_is_invalid() -> None:
     rounds = Rounds()
     for preferred, other in ROUNDS[1:]:
         rounds.play(preferred, other)
     told(rounds.history.verdict(), "invalid", "no-choice", "budget")
 
 
-def test_a_preemption_that_is_wrong_by_itself_fails_as_such() -> None:
+def test_eviction_of_a_pod_of_equal_priority_fails() -> None:
     rounds = Rounds()
     rounds.play([held(1000)], [held(10)])
     told(rounds.history.verdict(), "failed", "evicted-without-priority")
 
 
-def test_an_order_of_its_own_is_not_judged() -> None:
+def test_candidate_that_claims_any_choice_is_not_judged() -> None:
     clause = CATALOGUE[CHOICE]
     assert not why_unclaimed(clause, CLAIMED)
     assert "choice: any" in why_unclaimed(clause, dataclasses.replace(CLAIMED, preemption_choice="any"))

@@ -1,4 +1,6 @@
-"""Preference: the quietest feasible node got every probe, and no chance, control or bad reading explains it."""
+"""Network preference: the quietest feasible node must get every probe, unless chance, the control or a reading prevents
+proof.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ from .probing import (
 # -- what must pass
 
 
-def test_every_probe_on_the_quietest_node_which_was_each_in_turn_passes() -> None:
+def test_every_probe_on_the_quietest_node_of_a_full_rotation_passes() -> None:
     verdict = tried().verdict()
     told(verdict, "passed", "", "12 of 12", "4")
     assert verdict.evidence["measured"] == {"probes": 12, "chance_of_a_random_chooser": pytest.approx(0.25**12)}
@@ -46,7 +48,7 @@ def test_a_preference_that_follows_the_load_passes(case: str) -> None:
     assert flipped(case=case).verdict().outcome == "passed"
 
 
-def test_where_the_quietest_node_is_infeasible_the_next_one_is_the_one() -> None:
+def test_quietest_feasible_node_is_right_if_the_quietest_is_infeasible() -> None:
     h = HistoryBuilder(LEAST)
     h.node("node-4", taints=[{"key": "reserved", "effect": "NoSchedule"}])
     h.seen()
@@ -57,7 +59,7 @@ def test_where_the_quietest_node_is_infeasible_the_next_one_is_the_one() -> None
     told(verdict, "invalid", "best-node-unchanged", "3 of 4")
 
 
-def test_what_is_read_of_infeasible_nodes_does_not_matter() -> None:
+def test_readings_of_infeasible_nodes_do_not_matter() -> None:
     h = HistoryBuilder(FLIP)
     h.node("node-3", taints=[{"key": "reserved", "effect": "NoSchedule"}])
     h.seen()
@@ -66,7 +68,7 @@ def test_what_is_read_of_infeasible_nodes_does_not_matter() -> None:
     assert verdict.outcome == "passed"
 
 
-def test_a_node_without_any_traffic_is_quieter_than_one_with_a_little() -> None:
+def test_node_without_traffic_is_quieter_than_a_node_with_little() -> None:
     phases = [{**dict.fromkeys(NODES, 1.0), node: 0.0} for node in NODES]
     assert tried(phases=phases).verdict().outcome == "passed"
 
@@ -76,14 +78,14 @@ def test_one_wrong_probe_of_the_control_is_enough() -> None:
     assert h.verdict().outcome == "passed"
 
 
-def test_a_node_that_joins_after_the_case_changes_nothing() -> None:
+def test_node_that_joins_after_the_case_does_not_matter() -> None:
     h = tried()
     h.end()
     h.node("node-5")
     assert h.verdict().outcome == "passed"
 
 
-def test_of_many_nodes_only_some_need_to_be_the_quietest() -> None:
+def test_only_some_of_many_nodes_need_to_be_the_quietest() -> None:
     nodes = [f"node-{n}" for n in range(1, 3 * ROTATIONS)]
     rotation = [loads(node, nodes) for node in nodes[:ROTATIONS]]
     world = HistoryBuilder(LEAST, nodes=nodes)
@@ -91,7 +93,7 @@ def test_of_many_nodes_only_some_need_to_be_the_quietest() -> None:
 
 
 def undecided(node: str) -> HistoryBuilder:
-    """After all probes were right: node-1 and node-2 differ by less than the claimed 10 %, and all others by more."""
+    """After correct probes, node-1 and node-2 differ by less than the claimed 10 %, and all others by more."""
     h = tried()
     h.load(len(ROTATION), {"node-1": 100.0, "node-2": 109.5, "node-3": 121.0, "node-4": 121.0})
     h.pod("undecided-1", role="undecided", phase=len(ROTATION), cpu="100m")
@@ -101,17 +103,17 @@ def undecided(node: str) -> HistoryBuilder:
 
 
 @pytest.mark.parametrize("node", ["node-1", "node-2"])
-def test_below_the_claimed_resolution_either_node_is_right(node: str) -> None:
+def test_either_node_below_the_claimed_resolution_is_right(node: str) -> None:
     assert undecided(node).verdict().outcome == "passed"
 
 
 @pytest.mark.parametrize("node", ["node-3", "ghost", ""])
-def test_below_the_claimed_resolution_a_third_node_is_wrong(node: str) -> None:
+def test_node_beyond_the_claimed_resolution_is_wrong(node: str) -> None:
     assert undecided(node).verdict().outcome == "failed"
 
 
 @pytest.mark.parametrize(("wait", "outcome"), [(NETWORK.look_back, "passed"), (0.0, "failed")])
-def test_a_third_node_may_be_due_to_earlier_placements(wait: float, outcome: str) -> None:
+def test_node_beyond_the_claimed_resolution_may_be_due_to_earlier_placements(wait: float, outcome: str) -> None:
     h = undecided("node-3")
     h.delete("undecided-1")
     h.wait(wait)
@@ -120,7 +122,7 @@ def test_a_third_node_may_be_due_to_earlier_placements(wait: float, outcome: str
     assert h.verdict().outcome == outcome
 
 
-def test_a_metric_whose_name_tells_no_direction_has_no_other_one() -> None:
+def test_direction_is_not_claimed_for_a_metric_without_a_direction() -> None:
     claims = Claims(("network-aware",), network=dataclasses.replace(NETWORK, metric="nic_bytes_total"))
     h = HistoryBuilder("network/direction", claims=claims)
     assert h.verdict().outcome == "not-claimed"
@@ -165,7 +167,7 @@ def test_a_quiet_node_that_is_infeasible_must_not_be_chosen() -> None:
     assert tried(world=h).verdict().outcome == "failed"
 
 
-def test_feasible_first_is_judged_by_placement() -> None:
+def test_feasible_first_fails_for_an_infeasible_node() -> None:
     h = HistoryBuilder(FEASIBLE)
     h.load(0, BEFORE)
     h.node("node-1", taints=[{"key": "reserved", "effect": "NoSchedule"}])
@@ -177,7 +179,7 @@ def test_feasible_first_is_judged_by_placement() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "expected"),
     [
         ({"status": 400}, "; Prometheus responded with 400 to its query rate(x[2ss])"),
         ({"answer": '{"status": "success", "data": {"result": []}}'}, "; its query finds no series: rate(x[2ss])"),
@@ -189,15 +191,15 @@ def test_feasible_first_is_judged_by_placement() -> None:
         ),
     ],
 )
-def test_a_query_that_could_not_help_is_shown(query: dict[str, Any], said: str) -> None:
+def test_summary_names_a_query_without_usable_readings(query: dict[str, Any], expected: str) -> None:
     h = HistoryBuilder(LEAST)
     h.query("rate(x[2ss])", **query)
     verdict = tried(choose=lambda _: "node-1", world=h).verdict()
     assert verdict.outcome == "failed"
-    assert verdict.summary.partition("chose node-1")[2] == said
+    assert verdict.summary.partition("chose node-1")[2] == expected
 
 
-def test_a_request_that_was_never_answered_explains_nothing_where_others_were_sent_after_it() -> None:
+def test_unanswered_request_followed_by_others_is_not_named() -> None:
     h = HistoryBuilder(LEAST)
     h.query(status=0, fault="hang")
     h.query()
@@ -210,17 +212,17 @@ def test_a_probe_that_is_never_bound_fails() -> None:
     told(verdict, "failed", "not-bound-in-time", "probe-1-0", "3 of 12")
 
 
-# -- what proves nothing
+# -- invalid histories
 
 
 def close(traffic: Traffic) -> dict[str, float]:
-    """The quietest stays so, but the next is within the claimed resolution."""
+    """The quietest node stays the quietest, but the next is within the claimed resolution."""
     least = traffic[quietest(traffic)]
     return {**traffic, second(traffic): least * (1 + 0.9 * NETWORK.resolution)}
 
 
 def half_as_far(traffic: Traffic) -> dict[str, float]:
-    """What is told apart by the square of a factor is shown as told apart by the factor."""
+    """Loads that differ by the square of a factor are shown as differing by the factor."""
     return {node: math.sqrt(rate) for node, rate in traffic.items()}
 
 
@@ -256,7 +258,7 @@ INVALID: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("changes", "code"), INVALID.values(), ids=INVALID)
-def test_what_the_environment_cannot_prove_is_invalid(changes: dict[str, Any], code: str) -> None:
+def test_inconclusive_environment_is_invalid(changes: dict[str, Any], code: str) -> None:
     told(tried(**changes).verdict(), "invalid", code)
 
 
@@ -267,22 +269,22 @@ def test_what_the_environment_cannot_prove_is_invalid(changes: dict[str, Any], c
         ({f"probe-{phase}-1": 2.0 for phase in range(4)}, "invalid", "answered-late"),
     ],
 )  # fmt: skip
-def test_who_may_have_given_up_a_query_is_not_blamed(slow: dict[str, float], outcome: str, code: str) -> None:
+def test_probe_with_a_query_that_may_have_timed_out_is_excused(slow: dict[str, float], outcome: str, code: str) -> None:
     told(tried(slow=slow).verdict(), outcome, code)
 
 
-def test_who_is_always_slow_has_no_excuse() -> None:
+def test_wrong_probes_with_slow_queries_everywhere_fail() -> None:
     everywhere = {f"probe-{phase}-{number}": 2.0 for phase in range(4) for number in range(3)}
     told(tried(slow=everywhere).verdict(), "failed", "probe-not-on-quietest")
 
 
 @pytest.mark.parametrize(("count", "outcome", "code"), [(5, "invalid", "answered-late"), (6, "passed", "")])
-def test_another_probe_makes_up_for_one_that_was_late(count: int, outcome: str, code: str) -> None:
+def test_additional_probe_replaces_an_excused_probe(count: int, outcome: str, code: str) -> None:
     told(flipped(count=count, slow={"probe-1-3": 2.0}).verdict(), outcome, code)
 
 
 def late_probe(h: HistoryBuilder, name: str, *, took: float, node: str = "", extender: bool = False) -> None:
-    """A probe of the last phase of `flipped` for which nothing of Prometheus was late."""
+    """A probe of the last phase of `flipped` without a late response of Prometheus."""
     h.pod(name, phase=1, cpu="100m")
     h.wait(took)
     if extender:
@@ -294,16 +296,14 @@ def late_probe(h: HistoryBuilder, name: str, *, took: float, node: str = "", ext
 
 @pytest.mark.parametrize("extender", [True, False])
 @pytest.mark.parametrize(("wrong", "outcome"), [(1, "passed"), (4, "failed")])
-def test_that_a_candidate_is_late_by_itself_excuses_few_of_its_decisions(
-    wrong: int, outcome: str, extender: bool
-) -> None:
+def test_only_few_slow_decisions_of_the_candidate_are_excused(wrong: int, outcome: str, extender: bool) -> None:
     h = flipped()
     for number in range(wrong):
         late_probe(h, f"late-{number}", took=2.0, extender=extender)
     assert h.verdict().outcome == outcome
 
 
-def test_a_heavy_query_is_no_excuse_where_others_are_quick() -> None:
+def test_slow_queries_are_no_excuse_if_others_are_quick() -> None:
     h = HistoryBuilder(FLIP)
     for _ in range(20):
         h.query("up")
@@ -311,7 +311,7 @@ def test_a_heavy_query_is_no_excuse_where_others_are_quick() -> None:
     told(flipped(slow=everywhere, world=h).verdict(), "failed", "probe-not-on-quietest")
 
 
-def test_an_outage_that_was_never_mended_ends_with_its_case() -> None:
+def test_outage_without_an_end_ends_with_its_case() -> None:
     h = HistoryBuilder("network/prometheus-down")
     h.fault("down")
     h.end()
@@ -319,15 +319,15 @@ def test_an_outage_that_was_never_mended_ends_with_its_case() -> None:
     told(flipped(slow={"probe-1-3": 2.0}, world=h).verdict(FLIP), "passed")
 
 
-def test_the_first_probe_that_proves_nothing_is_named() -> None:
-    """In the first phase the reading of the load before happens to be right."""
+def test_summary_names_the_first_inconclusive_probe() -> None:
+    """In the first phase, the reading of the previous load is right by coincidence."""
     verdict = tried(shown=lambda _: BEFORE).verdict()
     told(verdict, "invalid", "load-not-shown", "sp-tested/probe-1-0", "9 of 12")
     assert len(verdict.evidence["decisions"]) == 3
 
 
 @pytest.mark.parametrize("resolution", [0.49, 0.5])
-def test_loads_must_differ_by_more_than_the_claimed_resolution_not_just_by_it(resolution: float) -> None:
+def test_loads_must_differ_by_more_than_the_claimed_resolution(resolution: float) -> None:
     claims = Claims(profiles=("network-aware",), network=dataclasses.replace(NETWORK, resolution=resolution))
     verdict = tried(world=HistoryBuilder(LEAST, claims=claims)).verdict()
     assert verdict.outcome == ("passed" if resolution < 0.5 else "invalid")
@@ -337,34 +337,34 @@ def test_loads_must_differ_by_more_than_the_claimed_resolution_not_just_by_it(re
 
 
 @pytest.mark.parametrize("choose", [loudest, lambda _: "node-1"], ids=["inverted", "constant"])
-def test_nobody_is_blamed_for_a_reading_that_disagrees_with_the_load(choose: Choice) -> None:
+def test_reading_that_disagrees_with_the_load_is_invalid(choose: Choice) -> None:
     def reversed_(traffic: dict[str, float]) -> dict[str, float]:
         return dict(zip(traffic, reversed(traffic.values()), strict=True))
 
     assert tried(choose=choose, shown=reversed_).verdict().outcome == "invalid"
 
 
-def test_a_wrong_choice_by_a_right_reading_fails_whatever_other_readings_were() -> None:
-    """In the first phase the reading of the load before happens to be right."""
+def test_wrong_choice_with_a_right_reading_fails_whatever_the_other_readings() -> None:
+    """In the first phase, the reading of the previous load is right by coincidence."""
     assert tried(choose=loudest, shown=lambda _: BEFORE).verdict().outcome == "failed"
 
 
 @pytest.mark.parametrize("node", ["node-1", "node-2", "node-3", "node-4"])
-def test_a_node_whose_reading_is_not_a_number_has_no_reading(node: str) -> None:
-    """Wherever sorting would put it."""
+def test_reading_that_is_not_a_number_counts_as_missing(node: str) -> None:
+    """Independent of the position that sorting would give it."""
     assert flipped(shown=lambda traffic: {**traffic, node: math.nan}).verdict().outcome == "invalid"
 
 
-def test_a_flip_without_a_flip_is_invalid() -> None:
+def test_flip_with_an_unchanged_load_is_invalid() -> None:
     verdict = flipped(phases=[BEFORE, BEFORE]).verdict()
     told(verdict, "invalid", "best-node-unchanged", "1 of 2")
 
 
-def test_with_one_feasible_node_there_is_nothing_to_prefer() -> None:
+def test_preference_with_one_feasible_node_is_invalid() -> None:
     assert flipped(nodeSelector={"kubernetes.io/hostname": "node-1"}).verdict().outcome == "invalid"
 
 
-def test_a_control_probe_under_no_load_proves_nothing() -> None:
+def test_control_pod_without_a_load_is_invalid() -> None:
     h = tried(control=None)
     h.pod("control-0", role="control", scheduler=CONTROL)
     h.bind("control-0", "node-1", by=CONTROL_USER)
@@ -373,7 +373,7 @@ def test_a_control_probe_under_no_load_proves_nothing() -> None:
 
 
 def test_few_feasible_nodes_make_a_random_chooser_more_likely() -> None:
-    """12 probes among 4 nodes would do; among the 2 that are left they do not."""
+    """12 probes suffice among 4 nodes, but not among the 2 that are left."""
     h = HistoryBuilder(FLIP)
     for node in ("node-2", "node-3"):
         h.node(node, taints=[{"key": "reserved", "effect": "NoSchedule"}])
@@ -386,7 +386,7 @@ def test_few_feasible_nodes_make_a_random_chooser_more_likely() -> None:
 # -- the next best
 
 
-def test_the_quietest_of_the_nodes_left_each_time_passes() -> None:
+def test_quietest_of_the_remaining_nodes_in_each_turn_passes() -> None:
     verdict = ranked().verdict()
     told(verdict, "passed", "", "15 of 15", "3")
 
@@ -394,7 +394,7 @@ def test_the_quietest_of_the_nodes_left_each_time_passes() -> None:
 @pytest.mark.parametrize(
     ("choose", "wrong"),
     [
-        # Its second choice is any: what it does well is only to find the best.
+        # The second choice is arbitrary: only the best node is found.
         (lambda left: left[0] if len(left) == 4 else left[-1], "10 of 15 probes"),
         (lambda left: left[min(1, len(left) - 1)], "15 of 15 probes"),
         (lambda _: "node-1", "10 of 15 probes"),
@@ -402,7 +402,7 @@ def test_the_quietest_of_the_nodes_left_each_time_passes() -> None:
     ],
     ids=["best or any", "second", "the quietest of all", "not the last"],
 )
-def test_a_wrong_next_best_fails(choose: Callable[[Sequence[str]], str], wrong: str) -> None:
+def test_wrong_choice_among_the_remaining_nodes_fails(choose: Callable[[Sequence[str]], str], wrong: str) -> None:
     verdict = ranked(choose=choose).verdict()
     told(verdict, "failed", "probe-not-on-quietest", wrong)
 
@@ -414,16 +414,17 @@ def test_a_wrong_next_best_fails(choose: Callable[[Sequence[str]], str], wrong: 
         ({"turns": 1, "count": 10}, "best-node-unchanged"),
         ({"count": 4}, "random-chooser-passes"),
         ({"shown": lambda _: AFTER}, "load-not-shown"),
-        # The quietest of all is out of reach in all turns but the first: not to choose it there shows no ignorance.
+        # The quietest node is infeasible in all turns but the first: avoiding it there does not show that traffic is
+        # ignored.
         ({"control": lambda left: left[0]}, "control-inconclusive"),
     ],
     ids=["two turns", "one turn", "few probes", "another reading", "a control that is also right"],
 )
-def test_a_ranking_that_the_environment_cannot_prove_is_invalid(changes: dict[str, Any], code: str) -> None:
+def test_inconclusive_ranking_is_invalid(changes: dict[str, Any], code: str) -> None:
     told(ranked(**changes).verdict(), "invalid", code)
 
 
-# -- what packets can move
+# -- metrics that packets can change
 
 
 @pytest.mark.parametrize(
@@ -437,15 +438,15 @@ def test_a_ranking_that_the_environment_cannot_prove_is_invalid(changes: dict[st
         ({"device": "eth0"}, "passed"),
     ],
 )
-def test_real_traffic_is_skipped_where_packets_do_not_move_what_is_claimed(
+def test_real_traffic_is_skipped_if_packets_do_not_change_the_claimed_metric(
     change: dict[str, Any], outcome: str
 ) -> None:
     claims = Claims(profiles=("network-aware",), network=dataclasses.replace(NETWORK, **change))
     assert flipped(world=HistoryBuilder(REAL, claims=claims)).verdict().outcome == outcome
 
 
-def test_readings_that_only_the_candidate_may_have_seen_prove_nothing() -> None:
-    """Packets that came late for a moment, between the pod's creation and its Binding."""
+def test_late_reading_at_a_decision_is_invalid() -> None:
+    """Packets that are late for a moment, between the creation of the pod and its Binding."""
     history = tried()
     history.reading("probe-1-0", BEFORE)
     told(history.verdict(), "invalid", "load-not-shown", "sp-tested/probe-1-0")
@@ -454,9 +455,7 @@ def test_readings_that_only_the_candidate_may_have_seen_prove_nothing() -> None:
 @pytest.mark.parametrize(
     ("late", "source", "outcome"), [(2, "packets", "passed"), (3, "packets", "invalid"), (1, "scripted", "invalid")]
 )
-def test_probes_for_which_packets_came_late_are_left_out_where_the_others_suffice(
-    late: int, source: str, outcome: str
-) -> None:
+def test_probes_with_late_packets_are_left_out_if_the_others_suffice(late: int, source: str, outcome: str) -> None:
     history = flipped()
     for number in range(late):
         history.reading(f"probe-0-{number}", AFTER)
@@ -472,7 +471,7 @@ def test_probes_for_which_packets_came_late_are_left_out_where_the_others_suffic
     )
 
 
-def test_late_packets_do_not_hide_a_probe_that_is_wrong() -> None:
+def test_late_packets_do_not_hide_a_wrong_probe() -> None:
     history = flipped(choose=lambda traffic: "node-1" if traffic == AFTER else min(traffic, key=lambda n: traffic[n]))
     history.reading("probe-0-0", AFTER)
     for record in history.records:
@@ -481,13 +480,13 @@ def test_late_packets_do_not_hide_a_probe_that_is_wrong() -> None:
     assert history.verdict().outcome == "failed"
 
 
-# -- candidates that count what they have just placed
+# -- candidates that count their own placements
 
 
 def counted(
     choices: Sequence[tuple[str, bool]], own_placements: str | None = None, *, count: int = 7, phases: int = 2
 ) -> HistoryBuilder:
-    """Probes of network/flip; in its first phase these, each with where it went and whether it was apart."""
+    """Probes of network/flip; `choices`: the node of each probe of the first phase, and whether it was apart."""
     claims = dataclasses.replace(CLAIMS, network=dataclasses.replace(NETWORK, own_placements=own_placements))
     h = HistoryBuilder(FLIP, claims=claims)
     for phase, load in enumerate((BEFORE, AFTER)[:phases]):
@@ -508,14 +507,14 @@ def counted(
 
 BEST, OTHER, LOUDER = sorted(BEFORE, key=BEFORE.__getitem__)[:3]
 ANEW = [(BEST, True), (OTHER, False), *[(BEST, True)] * 7]
-"""The second one followed the first at once, and went elsewhere; then all were asked again, further apart."""
+"""The second probe followed at once and went elsewhere; then the phase was repeated, with probes further apart."""
 
 
 @pytest.mark.parametrize("claim", [None, "counted"])
-def test_what_may_be_due_to_earlier_placements_is_excused_by_later_probes(claim: str | None) -> None:
+def test_probe_after_other_placements_is_excused_by_later_correct_probes(claim: str | None) -> None:
     verdict = counted(ANEW, claim).verdict()
     told(verdict, "passed", "", "1")
-    # Seven after the excused one and seven in the other phase; twice two more chances.
+    # Seven probes after the excused one and seven in the other phase; factor 2 for two more attempts, twice.
     assert verdict.evidence["measured"]["chance_of_a_random_chooser"] == pytest.approx(4 * 0.25**14)
 
 
@@ -540,16 +539,16 @@ def test_what_may_be_due_to_earlier_placements_is_excused_by_later_probes(claim:
         "which counts where placements do",
     ],
 )
-def test_what_nothing_excuses_fails(choices: Sequence[tuple[str, bool]], claim: str | None) -> None:
+def test_unexcused_wrong_probe_fails(choices: Sequence[tuple[str, bool]], claim: str | None) -> None:
     told(counted(choices, claim).verdict(), "failed", "probe-not-on-quietest")
 
 
-def test_a_louder_node_is_excused_once_both_quieter_ones_have_got_a_pod() -> None:
+def test_louder_node_is_excused_after_placements_on_both_quieter_nodes() -> None:
     choices = [(BEST, True), (OTHER, False), (LOUDER, False), *[(BEST, True)] * 7]
     told(counted(choices).verdict(), "passed", "", "2")
 
 
-def test_what_was_right_before_a_phase_was_begun_anew_shows_nothing() -> None:
+def test_correct_probes_before_a_repeated_phase_do_not_count() -> None:
     told(counted([*[(BEST, True)] * 9, (OTHER, False), (BEST, True)]).verdict(), "invalid", "random-chooser-passes")
 
 
@@ -557,7 +556,7 @@ def test_what_was_right_before_a_phase_was_begun_anew_shows_nothing() -> None:
 
 
 def waited(choose: Choice, *, count: int = 6, apart: bool = True) -> HistoryBuilder:
-    """Pods wait while one load is on, and can be placed while another one is: twice."""
+    """Pods that are created during one load and tolerate the taint of nodes during another, in two phases."""
     h = HistoryBuilder("network/waiting")
     h.load(0, AFTER)
     for phase, load in enumerate((BEFORE, AFTER), 1):
@@ -578,20 +577,20 @@ def waited(choose: Choice, *, count: int = 6, apart: bool = True) -> HistoryBuil
     return h
 
 
-def test_what_has_waited_is_placed_by_the_load_of_the_time_at_which_it_can_be() -> None:
+def test_waiting_pods_placed_by_the_current_load_pass() -> None:
     verdict = waited(quietest).verdict()
     told(verdict, "passed", "", "12 of 12")
     assert verdict.evidence["measured"]["chance_of_a_random_chooser"] == pytest.approx(0.25**12)
 
 
-def test_what_is_placed_by_the_load_of_its_creation_fails() -> None:
+def test_waiting_pods_placed_by_the_load_at_their_creation_fail() -> None:
     told(
         waited(lambda load: quietest(AFTER if load == BEFORE else BEFORE)).verdict(), "failed", "probe-not-on-quietest"
     )
 
 
-def test_what_had_to_wait_is_apart_from_others_by_the_time_of_its_toleration() -> None:
-    """All were created when nothing had been placed for long; one was let go right after another: it went elsewhere."""
+def test_waiting_pods_count_as_apart_by_the_time_of_their_toleration() -> None:
+    """All pods were created long after other placements; one got its toleration right after another."""
     h = HistoryBuilder("network/waiting")
     h.load(0, BEFORE)
     for number in range(12):
@@ -606,7 +605,7 @@ def test_what_had_to_wait_is_apart_from_others_by_the_time_of_its_toleration() -
     told(h.verdict(), "invalid", "best-node-unchanged")  # but not failed
 
 
-def test_a_pod_that_is_not_placed_once_it_can_be_fails() -> None:
+def test_waiting_pod_not_bound_once_it_can_be_fails() -> None:
     h = waited(quietest)
     h.pod("waits-left", role="waits", cpu="100m")
     assert h.verdict().outcome == "passed"
@@ -628,7 +627,7 @@ def refused(
     rest: float = 0.0,
     world: HistoryBuilder | None = None,
 ) -> HistoryBuilder:
-    """Bindings of pods are refused while one load is on, and pass while another one is: twice; after `rest` seconds."""
+    """Refuse Bindings during one load and accept them during another, in two phases; bind after `rest` seconds."""
     h = world or HistoryBuilder(REFUSED)
     first = world is None
     if first:
@@ -656,19 +655,19 @@ def refused(
 
 
 @pytest.mark.parametrize("role", ["refused", "together"])
-def test_what_was_refused_is_placed_by_the_load_of_the_time_at_which_it_is_let_go(role: str) -> None:
+def test_refused_pods_placed_by_the_load_at_their_retry_pass(role: str) -> None:
     told(refused(quietest, role=role).verdict(), "passed", "", "12 of 12")
 
 
 @pytest.mark.parametrize("rest", [0.0, 2.0])
 @pytest.mark.parametrize("role", ["refused", "together"])
-def test_what_is_placed_by_the_load_of_its_first_try_fails(role: str, rest: float) -> None:
+def test_refused_pods_placed_by_the_load_of_their_first_attempt_fail(role: str, rest: float) -> None:
     h = refused(lambda load: quietest(AFTER if load == BEFORE else BEFORE), role=role, rest=rest)
     told(h.verdict(), "failed", "probe-not-on-quietest")
 
 
-def test_what_is_let_go_together_is_excused_where_what_comes_apart_is_right() -> None:
-    """Its first pod, too: which of them was decided first cannot be told."""
+def test_pods_accepted_together_are_excused_by_correct_pods_apart() -> None:
+    """Including the first pod, as it cannot be told which of them was decided on first."""
 
     def spread(load: Traffic) -> str:
         return next(chosen)
@@ -679,11 +678,11 @@ def test_what_is_let_go_together_is_excused_where_what_comes_apart_is_right() ->
     told(refused(quietest, world=together).verdict(), "passed", "", "1 probes soon after other placements")
 
 
-def test_what_was_never_refused_proves_nothing() -> None:
+def test_history_without_a_refused_binding_is_invalid() -> None:
     told(refused(quietest, call=False).verdict(), "invalid", "no-binding-refused")
 
 
-def test_what_never_posted_a_binding_fails() -> None:
+def test_pod_without_a_posted_binding_fails() -> None:
     h = HistoryBuilder(REFUSED)
     h.load(0, AFTER)
     h.pod("refused-1", role="refused", cpu="10m")
@@ -703,7 +702,7 @@ def herd(chosen: Sequence[str], **changes: Any) -> HistoryBuilder:
     return h
 
 
-def test_a_burst_that_is_spread_passes() -> None:
+def test_burst_on_several_nodes_passes() -> None:
     told(herd(["node-1"] * 11 + ["node-2"]).verdict(), "passed", "", "12", "2")
 
 
@@ -711,7 +710,7 @@ def test_a_burst_on_one_node_fails() -> None:
     told(herd(["node-1"] * 12).verdict(), "failed", "burst-on-one-node", "12", "node-1")
 
 
-def test_what_comes_after_a_window_is_no_part_of_the_burst() -> None:
+def test_pods_bound_after_the_window_are_not_part_of_the_burst() -> None:
     h = herd(["node-1"] * 3)
     h.wait(NETWORK.window)
     h.pod("herd-9", role="herd")
@@ -719,12 +718,12 @@ def test_what_comes_after_a_window_is_no_part_of_the_burst() -> None:
     told(h.verdict(), "failed", "burst-on-one-node", "3")
 
 
-def test_a_single_pod_or_a_single_node_is_no_burst() -> None:
+def test_burst_of_one_pod_or_with_one_node_is_invalid() -> None:
     told(herd(["node-1"]).verdict(), "invalid", "no-choice")
     told(herd(["node-1"] * 4, nodes=["node-1"]).verdict(), "invalid", "no-choice")
 
 
 @pytest.mark.parametrize("claim", [None, "ignored"])
-def test_who_does_not_claim_to_count_is_not_held_to_it(claim: str | None) -> None:
+def test_herd_is_not_claimed_without_counted_own_placements(claim: str | None) -> None:
     claims = dataclasses.replace(CLAIMS, network=dataclasses.replace(NETWORK, own_placements=claim))
     told(herd(["node-1"] * 4, claims=claims).verdict(), "not-claimed", "not-claimed", "network.own-placements")

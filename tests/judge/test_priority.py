@@ -1,4 +1,4 @@
-"""core/priority-order: who gets the room where more wait than fit."""
+"""core/priority-order: which pods are bound if more are pending than fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ CLAIMED = dataclasses.replace(CLAIMS, features=("priority",))
 
 
 def contention(room: int, *bound: str, delete: tuple[str, ...] = (), **priorities: int | None) -> HistoryBuilder:
-    """A node with room for so many of these pods, which are bound in this order; `delete`: evicted after the first."""
+    """A node with room for `room` of these pods, bound in the order of `bound`; `delete`: evicted after the first
+    Binding.
+    """
     h = HistoryBuilder(CASE, claims=CLAIMED)
     h.node("node-1", cpu=str(room))
     h.node("node-4", cpu="0")
@@ -47,11 +49,11 @@ def contention(room: int, *bound: str, delete: tuple[str, ...] = (), **prioritie
         (contention(1, "a", a=5, d=5), "invalid", "equals"),
     ],
 )
-def test_the_highest_priorities_are_bound(h: HistoryBuilder, outcome: str, code: str) -> None:
+def test_pods_of_the_highest_priorities_must_be_bound(h: HistoryBuilder, outcome: str, code: str) -> None:
     assert h.verdict().outcome == outcome, (code, h.verdict().summary)
 
 
-def test_without_contenders_nothing_is_shown() -> None:
+def test_history_without_contenders_is_invalid() -> None:
     h = HistoryBuilder(CASE, claims=CLAIMED)
     h.node("node-1")
     h.seen()
@@ -61,7 +63,7 @@ def test_without_contenders_nothing_is_shown() -> None:
     assert h.verdict().outcome == "invalid"
 
 
-def test_the_summary_names_both_pods() -> None:
+def test_summary_names_both_pods() -> None:
     finding = contention(1, "low", low=1, high=10).verdict()
     assert "low (priority 1)" in finding.summary
     assert "high (priority 10)" in finding.summary

@@ -1,4 +1,4 @@
-"""Readings that are zero, missing or not to be had; and what they cost."""
+"""Readings that are zero, missing or unavailable, and the cost of queries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ READ = '{"data": {"result": [{"metric": {}, "value": [1, "0"]}]}}'
 def idle(
     *, bound: str = "node-3", load: dict[str, float] | None = None, query: dict[str, Any] | None = None, **spec: Any
 ) -> HistoryBuilder:
-    """Pods while nothing moves; `query`: how what the candidate asks is answered."""
+    """Create pods in an idle cluster; `query`: the response to the candidate's query."""
     h = HistoryBuilder(ZERO, claims=claiming(refresh=0.0))
     h.load(0, IDLE if load is None else load)
     h.pod("probe-1", phase=0, **spec)
@@ -44,21 +44,21 @@ def idle(
     return h
 
 
-def test_pods_that_are_scheduled_in_an_idle_cluster_pass() -> None:
+def test_pods_scheduled_in_an_idle_cluster_pass() -> None:
     told(idle().verdict(), "passed", "", "1")
 
 
-def test_pods_that_wait_for_traffic_fail() -> None:
+def test_pods_not_bound_in_an_idle_cluster_fail() -> None:
     told(idle(bound="").verdict(), "failed", "not-bound-in-time", "probe-1")
 
 
-def test_with_one_node_to_choose_from_nothing_is_scored() -> None:
+def test_single_feasible_node_is_invalid() -> None:
     h = idle(nodeSelector={"kubernetes.io/hostname": "node-3"})
     told(h.verdict(), "invalid", "no-choice")
 
 
 @pytest.mark.parametrize("load", [{}, {**IDLE, "node-2": 1.0}], ids=["none", "some"])
-def test_a_cluster_that_is_not_known_to_be_idle_shows_nothing(load: dict[str, float]) -> None:
+def test_cluster_not_shown_to_be_idle_is_invalid(load: dict[str, float]) -> None:
     told(idle(load=load).verdict(), "invalid", "load-not-shown")
 
 
@@ -67,7 +67,7 @@ def test_a_cluster_that_is_not_known_to_be_idle_shows_nothing(load: dict[str, fl
     [{"status": 503}, {"status": 0, "answer": ""}, {"answer": '{"data": {"result": []}}'}, {"fault": "down"}],
     ids=["refused", "unanswered", "nothing found", "broken"],
 )
-def test_who_has_read_nothing_shows_nothing_of_what_it_does_without_traffic(query: dict[str, Any]) -> None:
+def test_candidate_without_samples_is_invalid(query: dict[str, Any]) -> None:
     told(idle(query=query).verdict(), "invalid", "no-samples-seen")
 
 
@@ -82,7 +82,7 @@ def test_each_load_must_have_been_read() -> None:
 
 @pytest.mark.parametrize("fields", [{"status": 0}, {"status": 500, "error": "boom"}, {"scores": None}])
 @pytest.mark.parametrize("clause", [ZERO, "network/missing-node", *NOTHING])
-def test_a_prioritize_without_scores_fails_though_pods_are_scheduled(clause: str, fields: dict[str, Any]) -> None:
+def test_prioritize_without_scores_fails_even_if_pods_are_bound(clause: str, fields: dict[str, Any]) -> None:
     h = {ZERO: idle, "network/missing-node": lambda: missing("neutral", "node-1")}.get(
         clause, lambda: outage(case=clause)
     )()
@@ -95,7 +95,7 @@ def test_a_prioritize_without_scores_fails_though_pods_are_scheduled(clause: str
 
 WITHOUT = {node: rate for node, rate in BEFORE.items() if node != "node-3"}
 PAIR: dict[str, Any] = {"nodeSelector": {"pair": "yes"}}
-"""Only node-3, of which nothing is known, and the loudest one."""
+"""A pod that fits only node-3, which has no samples, and the loudest node."""
 
 
 def missing(
@@ -120,7 +120,7 @@ def missing(
 
 
 @pytest.mark.parametrize("policy", ["neutral", "avoid", "reject", None])
-def test_the_quietest_of_those_known_is_right_by_every_policy(policy: str | None) -> None:
+def test_quietest_known_node_passes_with_every_policy(policy: str | None) -> None:
     h = missing(policy, "node-1", alone="pending" if policy == "reject" else "bound")
     told(h.verdict(), "passed", "", "1", policy)
 
@@ -129,12 +129,12 @@ def test_the_quietest_of_those_known_is_right_by_every_policy(policy: str | None
     ("policy", "chosen"),
     [("neutral", "node-3"), ("neutral", "node-4"), ("avoid", "node-4"), ("reject", "node-4"), (None, "node-3")],
 )
-def test_beside_one_known_node_the_policy_says_which_is_right(policy: str | None, chosen: str) -> None:
+def test_policy_decides_between_one_known_node_and_a_missing_node(policy: str | None, chosen: str) -> None:
     assert missing(policy, chosen, **PAIR).verdict().outcome == "passed"
 
 
 @pytest.mark.parametrize("chosen", ["node-2", "node-3"])
-def test_without_a_claimed_policy_it_only_must_not_block(chosen: str) -> None:
+def test_any_choice_passes_without_a_claimed_policy(chosen: str) -> None:
     assert missing(None, chosen).verdict().outcome == "passed"
 
 
@@ -151,7 +151,7 @@ def test_without_a_claimed_policy_it_only_must_not_block(chosen: str) -> None:
         ("reject", "node-4", {}, "does not change that node-1 is the quietest of the known nodes"),
     ],
 )
-def test_a_choice_against_the_claimed_policy_fails(policy: str, chosen: str, spec: dict[str, Any], why: str) -> None:
+def test_choice_against_the_claimed_policy_fails(policy: str, chosen: str, spec: dict[str, Any], why: str) -> None:
     verdict = missing(policy, chosen, **spec).verdict()
     told(verdict, "failed", "against-on-missing", "probe-1", chosen, policy, why)
     (decision,) = verdict.evidence["decisions"]
@@ -165,32 +165,32 @@ def test_a_choice_against_the_claimed_policy_fails(policy: str, chosen: str, spe
         ("neutral", "node-3", "passed"), ("avoid", "node-3", "failed"), ("reject", "node-3", "failed"),
     ],
 )  # fmt: skip
-def test_where_those_known_have_no_traffic_any_of_them_is_right(policy: str, chosen: str, outcome: str) -> None:
+def test_any_known_node_is_right_if_none_has_traffic(policy: str, chosen: str, outcome: str) -> None:
     idle_ones = dict.fromkeys(WITHOUT, 0.0)
     assert missing(policy, chosen, load=idle_ones).verdict().outcome == outcome
 
 
 @pytest.mark.parametrize("policy", ["neutral", "avoid", None])
-def test_a_pod_that_is_blocked_by_a_missing_node_fails(policy: str | None) -> None:
+def test_pod_left_pending_because_of_a_missing_node_fails(policy: str | None) -> None:
     told(missing(policy, "").verdict(), "failed", "not-bound-in-time", "probe-1")
     told(missing(policy, "node-1", alone="pending").verdict(), "failed", "not-bound-in-time", "alone")
 
 
-def test_who_claims_to_reject_must_not_schedule_on_it_at_all() -> None:
+def test_policy_reject_forbids_a_node_without_samples() -> None:
     told(missing("reject", "node-1", alone="bound").verdict(), "failed", "bound-against-claim", "alone", "node-3")
 
 
 @pytest.mark.parametrize("load", [BEFORE, {}], ids=["all known", "none known"])
-def test_a_load_in_which_no_node_or_every_node_is_missing_shows_nothing(load: dict[str, float]) -> None:
+def test_load_without_any_or_with_only_missing_nodes_is_invalid(load: dict[str, float]) -> None:
     told(missing("avoid", "node-1", load=load).verdict(), "invalid", "no-choice")
 
 
 def paired(
     policy: str | None, choose: Callable[[int, str, str], str], count: int = 10, *, apart: int = -1, **network: Any
 ) -> HistoryBuilder:
-    """Pods that fit on two nodes, of which one and then the other has no samples, and the known one is the loudest.
+    """Pods that fit two nodes: one has no samples (each in turn), the other is the loudest.
 
-    `apart`: the number of the one before which nothing was placed for as long as a placement may count.
+    `apart`: number of the pod before which nothing was placed for as long as a placement may count.
     """
     h = HistoryBuilder(MISSING, claims=claiming(on_missing=policy, **network))
     for node in ("node-3", "node-4"):
@@ -214,7 +214,7 @@ def late(number: int, lost: str, known: str) -> str:
 
 
 def among_three(policy: str, chosen: Sequence[str], *, apart: int = 9, **network: Any) -> HistoryBuilder:
-    """Pods that go to these nodes and then to the quietest; node-4 has no samples. `apart`: as for `paired`."""
+    """Pods go to the nodes of `chosen` and then to the quietest; node-4 has no samples. `apart`: see `paired`."""
     h = HistoryBuilder(MISSING, claims=claiming(on_missing=policy, **network))
     h.load(0, {"node-1": 1e5, "node-2": 2e5, "node-3": 3e5})
     for number in range(10):
@@ -233,7 +233,7 @@ def among_three(policy: str, chosen: Sequence[str], *, apart: int = 9, **network
     [(9, "counted", "passed"), (9, None, "passed"), (9, "ignored", "failed"), (-1, "counted", "failed"),
      (1, "counted", "failed")],
 )  # fmt: skip
-def test_what_earlier_placements_may_have_decided_is_excused_by_a_later_pod(
+def test_choice_due_to_earlier_placements_is_excused_by_a_later_pod(
     chosen: list[str], apart: int, claim: Any, outcome: str
 ) -> None:
     first = among_three("neutral", chosen, apart=apart, own_placements=claim).verdict()
@@ -244,21 +244,19 @@ def test_what_earlier_placements_may_have_decided_is_excused_by_a_later_pod(
     ("policy", "chosen"),
     [("neutral", ["node-4"]), ("neutral", ["node-1", "node-3"]), ("avoid", ["node-1", "node-3"])],
 )
-def test_earlier_placements_excuse_none_that_passes_over_a_quieter_node_without_any(
-    policy: str, chosen: list[str]
-) -> None:
+def test_quieter_node_without_placements_must_not_be_passed_over(policy: str, chosen: list[str]) -> None:
     verdict = among_three(policy, chosen, own_placements="counted").verdict()
     told(verdict, "failed", "against-on-missing", f"probe-{len(chosen) - 1}", chosen[-1])
 
 
 @pytest.mark.parametrize("policy", ["avoid", "reject"])
-def test_no_placements_excuse_a_node_that_is_avoided_or_rejected(policy: str) -> None:
+def test_placements_do_not_excuse_an_avoided_or_rejected_node(policy: str) -> None:
     missing = among_three(policy, ["node-1", "node-4"], own_placements="counted").verdict()
     told(missing, "failed", "against-on-missing", "probe-1", "node-4")
     told(paired(policy, late, apart=9, own_placements="counted").verdict(), "failed", "against-on-missing")
 
 
-def test_who_claims_neutral_and_always_avoids_fails() -> None:
+def test_policy_neutral_that_always_avoids_missing_nodes_fails() -> None:
     told(paired("neutral", lambda _number, _lost, known: known).verdict(), "failed", "against-on-missing")
 
 
@@ -272,12 +270,12 @@ def test_who_claims_neutral_and_always_avoids_fails() -> None:
     ],
     ids=["by lot", "a fixed order", "the median of all is less", "too few to tell"],
 )
-def test_who_claims_neutral_may_choose_either_of_equals(choose: Any, count: int) -> None:
+def test_policy_neutral_may_choose_either_of_equal_nodes(choose: Any, count: int) -> None:
     assert paired("neutral", choose, count).verdict().outcome == "passed"
 
 
 @pytest.mark.parametrize("policy", ["avoid", "reject", None])
-def test_other_policies_may_always_avoid(policy: str | None) -> None:
+def test_other_policies_may_always_avoid_missing_nodes(policy: str | None) -> None:
     assert paired(policy, lambda _number, _lost, known: known).verdict().outcome == "passed"
 
 
@@ -292,13 +290,13 @@ def test_other_policies_may_always_avoid(policy: str | None) -> None:
         ("reject", {"node-1": 10, "node-2": 5, "node-4": 0}, ""),
     ],
 )
-def test_an_extenders_scores_say_what_its_choices_do_not(policy: str, scores: dict[str, int], code: str) -> None:
+def test_scores_of_an_extender_are_checked_against_the_policy(policy: str, scores: dict[str, int], code: str) -> None:
     h = missing(policy, "node-1")
     h.call("prioritize", scores=[[node, score] for node, score in scores.items()])
     told(h.verdict(), "failed" if code else "passed", code)
 
 
-def test_a_missing_node_that_is_infeasible_anyway_shows_nothing() -> None:
+def test_missing_node_that_is_infeasible_is_invalid() -> None:
     h = missing("avoid", "node-1", affinity={
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
             {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["node-3"]}]}
@@ -324,36 +322,36 @@ def outage(
     pods: int = 2,
     claims: Claims | None = None,
 ) -> HistoryBuilder:
-    """An outage.
+    """An outage of Prometheus, and probes after it.
 
     Args:
-        bound: when the pods are bound that were created during it ("during", "after", "never"; default: as claimed).
-        count: probes after it, half of them once the load is `BEFORE` again; `choose` says where they go.
-        after: the load that is on after it; before it was `BEFORE`.
-        faults: which of its begin and its end took place.
-        early: whether its pods were created before it.
+        bound: when the outage's pods are bound ("during", "after", "never"; default: as claimed).
+        count: probes after the outage, half of them with the load `BEFORE`; `choose` returns their nodes.
+        after: load after the outage; the load before it is `BEFORE`.
+        faults: which of its begin and its end are recorded.
+        early: whether the outage's pods are created before it.
     """
     when = bound or {"schedule": "during", "wait": "after"}[policy]
     awaited = "after" if policy == "wait" or when == "after" else "during"
     h = HistoryBuilder(case, claims=claims or claiming(on_outage=policy, recovers_within=recovers))
     h.load(0, BEFORE)
-    lives = _Lives(h, pods, created="before" if early else "during", bound=when, awaited=awaited)
-    lives.go_on("before")
+    outage_pods = _OutagePods(h, pods, created="before" if early else "during", bound=when, awaited=awaited)
+    outage_pods.advance("before")
     if "begin" in faults:
         h.fault("down")
-    lives.go_on("during")
+    outage_pods.advance("during")
     h.load(1, after)
     if "end" in faults:
         h.fault("")
-    lives.go_on("after")
+    outage_pods.advance("after")
     h.fence()
     recovery(h, after, count, choose)
     return h
 
 
 @dataclasses.dataclass
-class _Lives:
-    """What happens to the pods of an outage, and when: before, during or after it."""
+class _OutagePods:
+    """Creation and binding of the pods of an outage before, during or after it."""
 
     h: HistoryBuilder
     count: int
@@ -361,7 +359,7 @@ class _Lives:
     bound: str
     awaited: str
 
-    def go_on(self, moment: str) -> None:
+    def advance(self, moment: str) -> None:
         waited: dict[str, Any] = {"deadline": "claimed recovery", "within": 15} if moment == "after" else {}
         for name in (f"outage-{number}" for number in range(self.count)):
             if moment == self.created:
@@ -390,18 +388,18 @@ def recovery(h: HistoryBuilder, load: dict[str, float], count: int, choose: Choi
 @pytest.mark.parametrize(
     ("policy", "what"), [("schedule", "2 pods were scheduled during it"), ("wait", "2 pods waited for its end")]
 )
-def test_an_outage_that_goes_as_claimed_passes(policy: str, what: str, case: str) -> None:
+def test_outage_handled_as_claimed_passes(policy: str, what: str, case: str) -> None:
     told(outage(policy, case=case).verdict(), "passed", "", what, "10")
 
 
-def test_who_claims_no_time_to_recover_is_not_held_to_any() -> None:
+def test_recovery_is_not_judged_without_a_claimed_time() -> None:
     verdict = outage(recovers=None, count=0).verdict()
     told(verdict, "passed", "", "2")
 
 
 @pytest.mark.parametrize("case", NOTHING)
 @pytest.mark.parametrize("policy", ["schedule", "wait"])
-def test_no_readings_at_all_are_an_outage_too(policy: str, case: str) -> None:
+def test_missing_readings_of_all_nodes_are_an_outage(policy: str, case: str) -> None:
     assert outage(policy, case=case).verdict().outcome == "passed"
     other, code = {"schedule": ("after", "not-bound-during-outage"), "wait": ("during", "bound-during-outage")}[policy]
     told(outage(policy, case=case, bound=other).verdict(), "failed", code, policy)
@@ -410,14 +408,14 @@ def test_no_readings_at_all_are_an_outage_too(policy: str, case: str) -> None:
 @pytest.mark.parametrize("case", NOTHING)
 @pytest.mark.parametrize("bound", ["during", "after"])
 @pytest.mark.parametrize("policies", [("schedule", "reject"), (None, "neutral")])
-def test_where_two_policies_differ_or_none_is_claimed_either_is_right(policies: Any, bound: str, case: str) -> None:
+def test_conflicting_or_unclaimed_policies_allow_either_behavior(policies: Any, bound: str, case: str) -> None:
     on_outage, on_missing = policies
     h = outage(case=case, bound=bound, claims=claiming(on_outage=on_outage, on_missing=on_missing))
     assert h.verdict().outcome == "passed"
     told(outage(case=case, bound="never", claims=h.history().claims).verdict(), "failed", "not-bound-in-time")
 
 
-def test_no_promise_for_outages_is_no_clause() -> None:
+def test_outage_clause_is_not_claimed_without_a_policy() -> None:
     h = HistoryBuilder(OUTAGES[0], claims=claiming(on_outage=None))
     told(h.verdict(), "not-claimed", "not-claimed", "network.on-outage")
 
@@ -437,7 +435,7 @@ def test_no_promise_for_outages_is_no_clause() -> None:
         ({"faults": "", "bound": "never"}, ("not-bound-in-time", "outage-0")),
     ],
 )
-def test_an_outage_that_does_not_go_as_claimed_fails(changes: dict[str, Any], finding: tuple[str, ...]) -> None:
+def test_outage_not_handled_as_claimed_fails(changes: dict[str, Any], finding: tuple[str, ...]) -> None:
     told(outage(**changes).verdict(), "failed", *finding)
 
 
@@ -455,15 +453,15 @@ def test_an_outage_that_does_not_go_as_claimed_fails(changes: dict[str, Any], fi
         ({"after": BEFORE}, "best-node-unchanged"),
     ],
 )
-def test_an_outage_that_shows_nothing_is_invalid(policy: str, changes: dict[str, Any], code: str) -> None:
+def test_inconclusive_outage_is_invalid(policy: str, changes: dict[str, Any], code: str) -> None:
     told(outage(policy, **changes).verdict(), "invalid", code)
 
 
 NO_SERIES = '{"status": "success", "data": {"result": []}}'
 
 
-def went_wrong(*, empty_after: bool) -> str:
-    """Why probes after an outage are not where it is quietest: queries found nothing in it, or after it as well."""
+def summary_after_outage(*, empty_after: bool) -> str:
+    """Summary for wrong probes after an outage: queries found nothing during it, and after it if `empty_after`."""
     h = HistoryBuilder(OUTAGES[0], claims=claiming(on_outage="schedule", recovers_within=15.0))
     h.load(0, BEFORE)
     h.fault("empty")
@@ -482,17 +480,17 @@ def went_wrong(*, empty_after: bool) -> str:
     return verdict.summary
 
 
-def test_what_the_harness_had_staged_is_not_said_of_the_candidate_s_query() -> None:
-    assert "finds no series" not in went_wrong(empty_after=False)
-    assert "the harness caused an outage of Prometheus until 0." in went_wrong(empty_after=False)
-    assert "; its query finds no series: rate(x[2ss])" in went_wrong(empty_after=True)
+def test_empty_response_caused_by_the_harness_is_not_blamed_on_the_query() -> None:
+    assert "finds no series" not in summary_after_outage(empty_after=False)
+    assert "the harness caused an outage of Prometheus until 0." in summary_after_outage(empty_after=False)
+    assert "; its query finds no series: rate(x[2ss])" in summary_after_outage(empty_after=True)
 
 
 # -- network/stale-series
 
 
 def recover(h: HistoryBuilder, phase: int) -> None:
-    """Readings are back, and pods go to the quietest node again: two loads, from this phase on."""
+    """Readings are back, and pods go to the quietest node during two loads, numbered from `phase`."""
     for number, load in enumerate((AFTER, BEFORE), phase):
         h.load(number, load)
         for count in range(5):
@@ -504,7 +502,7 @@ def recover(h: HistoryBuilder, phase: int) -> None:
 
 
 def stale(choose: Choice, *, count: int = 5, turns: tuple[dict[str, float], ...] = (BEFORE, AFTER)) -> HistoryBuilder:
-    """Readings end, in two turns with another node the quietest; `choose` says where pods go, given what was last."""
+    """Samples end in each of two turns, with another quietest node; `choose` gets the last load."""
     h = HistoryBuilder(STALE, claims=claiming())
     for turn, load in enumerate(turns):
         h.load(2 * turn, load)
@@ -521,20 +519,20 @@ def stale(choose: Choice, *, count: int = 5, turns: tuple[dict[str, float], ...]
 
 
 @pytest.mark.parametrize("node", NODES)
-def test_who_goes_anywhere_without_readings_passes_also_where_that_is_one_node(node: str) -> None:
+def test_pods_on_any_fixed_node_without_readings_pass(node: str) -> None:
     told(stale(lambda _: node).verdict(), "passed", "", "10")
 
 
-def test_who_follows_the_last_readings_fails() -> None:
+def test_pods_that_follow_stale_readings_fail() -> None:
     told(stale(quietest).verdict(), "failed", "old-readings-used")
 
 
 @pytest.mark.parametrize("changes", [{"count": 4}, {"turns": (BEFORE, BEFORE)}])
-def test_what_chance_may_do_is_no_proof_of_old_readings(changes: dict[str, Any]) -> None:
+def test_stale_readings_are_invalid_if_chance_explains_the_placements(changes: dict[str, Any]) -> None:
     told(stale(quietest, **changes).verdict(), "invalid", "random-chooser-passes")
 
 
-# -- network/prometheus-down, until the last readings are too old to be used
+# -- network/prometheus-down, until the last readings are stale
 
 
 def outlasting(
@@ -544,7 +542,7 @@ def outlasting(
     turns: tuple[dict[str, float], ...] = (BEFORE, AFTER),
     case: str = "network/prometheus-down",
 ) -> HistoryBuilder:
-    """Prometheus goes down twice, with another node the quietest before; `choose` as for `stale`."""
+    """Prometheus is down in each of two turns, with another quietest node before; `choose` gets the last load."""
     h = HistoryBuilder(case, claims=claiming())
     h.fault("")  # it is healed before each turn
     for turn, load in enumerate(turns):
@@ -561,21 +559,21 @@ def outlasting(
 
 
 @pytest.mark.parametrize("node", NODES)
-def test_who_goes_anywhere_while_prometheus_is_down_passes(node: str) -> None:
+def test_pods_on_any_fixed_node_while_prometheus_is_down_pass(node: str) -> None:
     told(outlasting(lambda _: node).verdict(), "passed", "", "10")
 
 
 @pytest.mark.parametrize("case", OUTAGES)
-def test_who_goes_on_with_its_last_readings_in_an_outage_fails(case: str) -> None:
+def test_pods_that_follow_the_last_readings_in_an_outage_fail(case: str) -> None:
     told(outlasting(quietest, case=case).verdict(), "failed", "old-readings-used")
 
 
 @pytest.mark.parametrize("changes", [{"count": 4}, {"turns": (BEFORE, BEFORE)}])
-def test_what_chance_may_do_while_prometheus_is_down_proves_nothing(changes: dict[str, Any]) -> None:
+def test_outage_is_invalid_if_chance_explains_the_placements(changes: dict[str, Any]) -> None:
     told(outlasting(quietest, **changes).verdict(), "invalid", "random-chooser-passes")
 
 
-def test_a_pod_of_the_second_outage_that_is_bound_after_it_fails() -> None:
+def test_pod_bound_only_after_the_second_outage_fails() -> None:
     h = outlasting(lambda _: NODES[0], turns=(BEFORE, AFTER))
     h.fault("down")
     h.pod("outage-late", role="outage", phase=1, cpu="100m")
@@ -589,9 +587,9 @@ def test_a_pod_of_the_second_outage_that_is_bound_after_it_fails() -> None:
 
 
 def costing(few: int, every: int, *, stray: int = 0, between: int = 0, roles: str = "few all", **spec: Any) -> Any:
-    """Three decisions between two nodes that take `few` queries each, and three between all that take `every`.
+    """Three decisions between two nodes with `few` queries each, and three between all nodes with `every` queries each.
 
-    `stray`: polls that fall into the last decision; `between`: polls outside all decisions.
+    `stray`: polls during the last decision; `between`: polls outside all decisions.
     """
     h = HistoryBuilder(COST)
     for node in NODES[:2]:
@@ -618,7 +616,7 @@ def costing(few: int, every: int, *, stray: int = 0, between: int = 0, roles: st
     [((1, 1), {}), ((3, 3), {}), ((2, 1), {}), ((1, 1), {"stray": 2}), ((0, 0), {"between": 5}), ((4, 4), {})],
     ids=["one", "three", "fewer", "a poll in between", "polls only", "several"],
 )
-def test_queries_that_do_not_grow_with_the_nodes_pass(args: tuple[int, int], changes: dict[str, Any]) -> None:
+def test_query_count_independent_of_the_number_of_nodes_passes(args: tuple[int, int], changes: dict[str, Any]) -> None:
     verdict = costing(*args, **changes).verdict()
     mean = args[1] + changes.get("stray", 0) / 3
     told(verdict, "passed", "", f"{args[0]:.1f}", "2", "4", f"{mean:.1f}")
@@ -629,7 +627,7 @@ def test_queries_that_do_not_grow_with_the_nodes_pass(args: tuple[int, int], cha
 
 
 @pytest.mark.parametrize(("few", "every"), [(2, 4), (1, 2), (4, 8)])
-def test_queries_that_grow_with_the_nodes_fail(few: int, every: int) -> None:
+def test_query_count_that_grows_with_the_number_of_nodes_fails(few: int, every: int) -> None:
     facts = f"{few:.1f}", "2 of 4", f"{every:.1f}", "4 of 4"
     told(costing(few, every).verdict(), "failed", "queries-grow-with-nodes", *facts)
 
@@ -644,11 +642,11 @@ def test_queries_that_grow_with_the_nodes_fail(few: int, every: int) -> None:
     ],
     ids=["few only", "all only", "as many nodes", "no query at all"],
 )
-def test_costs_that_cannot_be_compared_are_invalid(h: HistoryBuilder, code: str) -> None:
+def test_incomparable_query_counts_are_invalid(h: HistoryBuilder, code: str) -> None:
     told(h.verdict(), "invalid", code)
 
 
-def test_a_pod_that_was_not_bound_has_no_cost() -> None:
+def test_unbound_pod_fails_the_query_cost() -> None:
     h = costing(1, 1)
     h.pod("all-9", role="all")
     h.expect("all-9", "bound")

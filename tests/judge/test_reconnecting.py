@@ -14,7 +14,7 @@ pytestmark = pytest.mark.parametrize(
 
 
 def cut(clause: str, *, connections: int = 3) -> HistoryBuilder:
-    """The candidate's connections have ended, and a pod was created since."""
+    """Cut the candidate's connections, and then create a pod."""
     h = HistoryBuilder(clause)
     h.add(LineFault(case=clause, line="apiserver", fault="cut", on=True, connections=connections))
     h.fault("", line="apiserver")
@@ -22,20 +22,20 @@ def cut(clause: str, *, connections: int = 3) -> HistoryBuilder:
     return h
 
 
-def test_a_pod_that_is_bound_afterwards_passes(clause: str) -> None:
+def test_pod_bound_after_the_cut_passes(clause: str) -> None:
     h = cut(clause)
     h.bind("new-1", "node-1")
     h.expect("new-1", "bound", deadline="requeue")
     assert h.verdict().outcome == "passed"
 
 
-def test_a_pod_that_is_not_bound_afterwards_fails(clause: str) -> None:
+def test_pod_not_bound_after_the_cut_fails(clause: str) -> None:
     h = cut(clause)
     h.expect("new-1", "bound", deadline="requeue")
     told(h.verdict(), "failed", "not-bound-in-time")
 
 
-def test_a_node_that_was_tainted_meanwhile_gets_no_pod(clause: str) -> None:
+def test_pod_bound_to_a_node_tainted_after_the_cut_fails(clause: str) -> None:
     h = cut(clause)
     h.node("node-1", taints=[{"key": "reserved", "effect": "NoSchedule"}])
     h.seen()
@@ -44,14 +44,14 @@ def test_a_node_that_was_tainted_meanwhile_gets_no_pod(clause: str) -> None:
     told(h.verdict(), "failed", "infeasible-node", "reserved")
 
 
-def test_where_no_connection_came_through_the_line_nothing_is_shown(clause: str) -> None:
+def test_cut_without_a_connection_is_invalid(clause: str) -> None:
     h = cut(clause, connections=0)
     h.bind("new-1", "node-1")
     h.expect("new-1", "bound", deadline="requeue")
     told(h.verdict(), "invalid", "no-outage")
 
 
-def test_without_a_cut_nothing_is_shown(clause: str) -> None:
+def test_history_without_a_cut_is_invalid(clause: str) -> None:
     h = HistoryBuilder(clause)
     h.pod("new-1")
     h.bind("new-1", "node-1")

@@ -1,4 +1,4 @@
-"""Of planted defects that no live test tries, the histories that `make defects` has recorded are judged."""
+"""Histories of planted defects that `make defects` recorded; no live test runs these defects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = yaml.safe_load((FIXTURES / "defects.yaml").read_text())
 
 
 def recordings(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Name of each recorded candidate, and where its histories are: one candidate's at a time, in `folder`."""
+    """Name and folder of each recorded candidate, extracted to `folder` one at a time."""
     with tarfile.open(FIXTURES / "recorded.tar.xz", "r|xz") as archive:
         for name, members in itertools.groupby(archive, lambda member: member.name.split("/")[0]):
             for member in members:
@@ -32,7 +32,7 @@ def recordings(folder: Path) -> Iterator[tuple[str, Path]]:
                 file.unlink()
 
 
-def test_recorded_defects_fail_the_clauses_that_must_catch_them(tmp_path: Path) -> None:
+def test_recorded_defects_fail_their_expected_clauses(tmp_path: Path) -> None:
     expected = {name_of(row): set(row["fails"]) for row in ROWS if row.get("recorded")}
     missed = {}
     for name, home in recordings(tmp_path):
@@ -47,7 +47,7 @@ def test_recorded_defects_fail_the_clauses_that_must_catch_them(tmp_path: Path) 
     assert not {name: clauses for name, clauses in missed.items() if clauses}
 
 
-def test_a_single_defect_has_one_cause_or_two_and_a_page_of_a_hundred_lines(tmp_path: Path) -> None:
+def test_single_defect_has_at_most_two_causes_and_a_report_below_a_hundred_lines(tmp_path: Path) -> None:
     causes, lines = {}, {}
     for name, home in recordings(tmp_path):
         result = rejudge(home)
@@ -60,7 +60,7 @@ def test_a_single_defect_has_one_cause_or_two_and_a_page_of_a_hundred_lines(tmp_
     assert max(lines.values()) < 100
 
 
-def test_each_clause_that_catches_a_recorded_defect_is_tried_on_one_by_ci() -> None:
+def test_each_clause_of_a_recorded_defect_also_has_a_live_defect() -> None:
     tried = {clause for row in ROWS if not row.get("recorded") for clause in row["fails"]}
     assert {clause for row in ROWS for clause in row["fails"]} == tried
 

@@ -1,4 +1,4 @@
-"""What a candidate may do in the cluster: whether that suffices, is dangerous, and is no more than it uses."""
+"""Rights of a candidate in the cluster: sufficient, not dangerous, and not more than it uses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def path(verb: str, url: str) -> dict[str, Any]:
     return {"nonResourceURLs": [url], "verbs": [verb]}
 
 
-def asking(*rules: dict[str, Any], clause: str = "minimal", kind: str = "controller") -> HistoryBuilder:
+def candidate_with(*rules: dict[str, Any], clause: str = "minimal", kind: str = "controller") -> HistoryBuilder:
     """A candidate of this kind with these rights, which has listed nodes."""
     h = HistoryBuilder(f"{kind}/rbac-{clause}", rbac={"declared": [LISTING, *rules], "schedulers": SCHEDULERS})
     h.records[0]["candidate"]["kind"] = kind
@@ -40,8 +40,8 @@ def asking(*rules: dict[str, Any], clause: str = "minimal", kind: str = "control
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_is_refused_nothing_has_enough(kind: str) -> None:
-    told(asking(clause="sufficient", kind=kind).verdict(), "passed", "", "1")
+def test_candidate_without_refused_requests_passes(kind: str) -> None:
+    told(candidate_with(clause="sufficient", kind=kind).verdict(), "passed", "", "1")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -54,31 +54,31 @@ def test_who_is_refused_nothing_has_enough(kind: str) -> None:
         ("create", "events", "a"),
     ],
 )
-def test_a_change_that_was_refused_fails(kind: str, verb: str, resource: str, name: str) -> None:
-    h = asking(clause="sufficient", kind=kind)
+def test_refused_write_fails(kind: str, verb: str, resource: str, name: str) -> None:
+    h = candidate_with(clause="sufficient", kind=kind)
     h.request(verb, resource, name, code=403)
     told(h.verdict(), "failed", "forbidden-request", verb, resource, "spec.rbac", "1")
 
 
 @pytest.mark.parametrize(("times", "outcome"), [(1, "passed"), (2, "failed")])
-def test_a_reading_that_was_refused_fails_once_it_is_asked_for_again(times: int, outcome: str) -> None:
-    """An informer does; who tries out what there is does without it."""
-    h = asking(clause="sufficient")
+def test_refused_read_fails_once_it_is_repeated(times: int, outcome: str) -> None:
+    """An informer repeats a refused list; a client that only probes for a resource does not."""
+    h = candidate_with(clause="sufficient")
     for _ in range(times):
         h.request("list", "poddisruptionbudgets", "", code=403)
     assert h.verdict().outcome == outcome
 
 
-def test_a_reading_that_is_tried_after_each_start_is_not_needed() -> None:
-    h = asking(clause="sufficient")
+def test_read_refused_once_after_each_start_passes() -> None:
+    h = candidate_with(clause="sufficient")
     h.request("list", "csinodes", "", code=403)
     h.process("scheduler-tested", "started")
     h.request("list", "csinodes", "", code=403)
     assert h.verdict().outcome == "passed"
 
 
-def test_paths_that_are_no_resource_can_be_refused() -> None:
-    h = asking(clause="sufficient")
+def test_repeated_refusal_of_a_non_resource_path_fails() -> None:
+    h = candidate_with(clause="sufficient")
     for _ in range(2):
         h.request("get", "", "", path="/metrics", code=403)
     told(h.verdict(), "failed", "forbidden-request", "get /metrics")
@@ -93,8 +93,8 @@ def test_paths_that_are_no_resource_can_be_refused() -> None:
     ],
     ids=["another's", "not found", "conflict"],
 )
-def test_what_was_not_refused_for_want_of_rights_passes(act: Callable[[HistoryBuilder], None]) -> None:
-    h = asking(clause="sufficient")
+def test_request_not_refused_for_missing_rights_passes(act: Callable[[HistoryBuilder], None]) -> None:
+    h = candidate_with(clause="sufficient")
     act(h)
     assert h.verdict().outcome == "passed"
 
@@ -104,7 +104,7 @@ def test_what_was_not_refused_for_want_of_rights_passes(act: Callable[[HistoryBu
     ("kind", "outcome", "code"),
     [("extender", "not-claimed", "not-applicable"), ("controller", "invalid", "no-request")],
 )
-def test_a_candidate_that_made_no_request_has_shown_nothing(clause: str, kind: str, outcome: str, code: str) -> None:
+def test_candidate_without_requests_is_not_judged(clause: str, kind: str, outcome: str, code: str) -> None:
     h = HistoryBuilder(f"{kind}/rbac-{clause}", rbac={"declared": [LISTING], "schedulers": []})
     h.records[0]["candidate"]["kind"] = kind
     told(h.verdict(), outcome, code)
@@ -123,10 +123,10 @@ def test_a_candidate_that_made_no_request_has_shown_nothing(clause: str, kind: s
         (("create", "bindings", ""), ("create", "events", "a.1"), "failed"),
     ],
 )
-def test_a_change_that_is_made_by_another_request_is_no_missing_right(
+def test_write_made_by_another_request_shows_no_missing_right(
     refused: tuple[str, str, str], done: tuple[str, str, str], outcome: str
 ) -> None:
-    h = asking(clause="sufficient")
+    h = candidate_with(clause="sufficient")
     h.request(*refused, code=403)
     h.request(*done, code=201)
     assert h.verdict().outcome == outcome
@@ -135,8 +135,8 @@ def test_a_change_that_is_made_by_another_request_is_no_missing_right(
 
 
 @pytest.mark.parametrize("more", [{"by": HARNESS_USER}, {"dry_run": True}, {"code": 409}], ids=str)
-def test_what_was_not_done_by_itself_leaves_the_right_missing(more: dict[str, Any]) -> None:
-    h = asking(clause="sufficient")
+def test_write_not_made_by_the_candidate_leaves_the_right_missing(more: dict[str, Any]) -> None:
+    h = candidate_with(clause="sufficient")
     h.request("create", "bindings", "", code=403)
     h.request("create", "pods/binding", "a", **more)
     assert h.verdict().outcome == "failed"
@@ -144,9 +144,7 @@ def test_what_was_not_done_by_itself_leaves_the_right_missing(more: dict[str, An
 
 @pytest.mark.parametrize("clause", ["sufficient", "minimal"])
 @pytest.mark.parametrize("call", [None, {"by": "harness"}, {"status": 502}], ids=str)
-def test_the_rights_of_an_extender_that_was_never_called_are_not_shown(
-    clause: str, call: dict[str, Any] | None
-) -> None:
+def test_rights_of_an_extender_without_an_answered_call_are_invalid(clause: str, call: dict[str, Any] | None) -> None:
     h = HistoryBuilder(f"extender/rbac-{clause}", rbac={"declared": [LISTING], "schedulers": []})
     h.records[0]["candidate"]["kind"] = "extender"
     h.request("list", "nodes", "")
@@ -173,7 +171,7 @@ DANGEROUS = [
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("right", DANGEROUS, ids=str)
-def test_a_right_that_no_scheduler_needs_fails_whether_or_not_it_was_used(kind: str, right: dict[str, Any]) -> None:
+def test_dangerous_right_fails_whether_or_not_it_was_used(kind: str, right: dict[str, Any]) -> None:
     h = HistoryBuilder(f"{kind}/rbac-dangerous", rbac={"declared": [LISTING, right], "schedulers": []})
     told(h.verdict(), "failed", "dangerous-right", right["verbs"][0])
 
@@ -188,8 +186,8 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("right", HARMLESS, ids=str)
-def test_a_right_that_a_scheduler_may_need_passes(right: dict[str, Any]) -> None:
-    told(asking(right, clause="dangerous").verdict(), "passed", "", "2")
+def test_right_that_a_scheduler_may_need_passes(right: dict[str, Any]) -> None:
+    told(candidate_with(right, clause="dangerous").verdict(), "passed", "", "2")
 
 
 # -- */rbac-minimal
@@ -208,8 +206,8 @@ def test_a_right_that_a_scheduler_may_need_passes(right: dict[str, Any]) -> None
     ],
     ids=["resource", "resourceNames", "nonResourceURLs", "apiGroups"],
 )
-def test_a_right_passes_once_it_was_used(right: dict[str, Any], request_: dict[str, Any]) -> None:
-    h = asking(right)
+def test_right_passes_once_the_candidate_used_it(right: dict[str, Any], request_: dict[str, Any]) -> None:
+    h = candidate_with(right)
     told(h.verdict(), "failed", "unused-right", right["verbs"][0])
     group = {"group": request_.pop("group")} if "group" in request_ else {}
     for by in (HARNESS_USER, None):
@@ -218,8 +216,8 @@ def test_a_right_passes_once_it_was_used(right: dict[str, Any], request_: dict[s
         assert h.verdict().outcome == ("failed" if by else "passed")
 
 
-def test_a_right_on_another_group_or_another_name_is_not_used_by_that() -> None:
-    h = asking(rule("update", "leases", "coordination.k8s.io", resourceNames=["tested"]))
+def test_request_for_another_group_or_name_does_not_use_a_right() -> None:
+    h = candidate_with(rule("update", "leases", "coordination.k8s.io", resourceNames=["tested"]))
     h.request("update", "leases", "tested")
     h.request("update", "leases", "another")
     h.records[-1]["group"] = "coordination.k8s.io"
@@ -227,42 +225,42 @@ def test_a_right_on_another_group_or_another_name_is_not_used_by_that() -> None:
 
 
 @pytest.mark.parametrize("right", [rule("create", "pods/binding"), rule("patch", "events"), path("get", "/healthz")])
-def test_the_rights_of_schedulers_pass_unused(right: dict[str, Any]) -> None:
-    told(asking(right).verdict(), "passed", "", "1")
+def test_rights_of_every_scheduler_pass_unused(right: dict[str, Any]) -> None:
+    told(candidate_with(right).verdict(), "passed", "", "1")
 
 
 def test_each_verb_and_each_resource_of_a_rule_counts() -> None:
-    h = asking({"apiGroups": [""], "verbs": ["get", "delete"], "resources": ["nodes", "pods"]})
+    h = candidate_with({"apiGroups": [""], "verbs": ["get", "delete"], "resources": ["nodes", "pods"]})
     h.request("delete", "nodes", "node-1")
     told(h.verdict(), "failed", "unused-right", "get nodes", "get pods", "delete pods")
 
 
 @pytest.mark.parametrize("clause", ["dangerous", "minimal"])
-def test_rights_that_are_not_on_record_cannot_be_judged(clause: str) -> None:
+def test_unrecorded_rights_are_invalid(clause: str) -> None:
     h = HistoryBuilder(f"controller/rbac-{clause}")
     h.request("list", "nodes", "")
     told(h.verdict(), "invalid", "rights-not-recorded")
 
 
-# -- processes of a candidate that have rights of their own
+# -- processes of a candidate with their own rights
 
 SIDE = "system:serviceaccount:schedproof-system:candidate-c-side"
 
 
 def with_a_process(*rules: dict[str, Any], clause: str) -> HistoryBuilder:
-    h = asking(clause=clause)
+    h = candidate_with(clause=clause)
     h.records[0]["rbac"]["processes"] = {SIDE: list(rules)}
     h.records[0]["users"]["candidate"].append(SIDE)
     return h
 
 
-def test_what_a_process_is_refused_is_told_of_its_own_rights() -> None:
+def test_refused_request_of_a_process_names_its_account() -> None:
     h = with_a_process(rule("list", "queues"), clause="sufficient")
     h.request("patch", "queues/status", "a", code=403, by=SIDE)
     told(h.verdict(), "failed", "forbidden-request", "candidate-c-side")
 
 
-def test_a_right_is_used_by_the_identity_that_has_it() -> None:
+def test_right_must_be_used_by_the_account_that_has_it() -> None:
     h = with_a_process(rule("list", "queues"), clause="minimal")
     h.request("list", "queues", "")
     told(h.verdict(), "failed", "unused-right", "list queues")
@@ -270,6 +268,6 @@ def test_a_right_is_used_by_the_identity_that_has_it() -> None:
     told(h.verdict(), "passed")
 
 
-def test_a_dangerous_right_of_a_process_fails() -> None:
+def test_dangerous_right_of_a_process_fails() -> None:
     h = with_a_process(rule("*", "pods"), clause="dangerous")
     told(h.verdict(), "failed", "dangerous-right", "* pods")

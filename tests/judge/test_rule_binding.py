@@ -1,4 +1,4 @@
-"""Caches lag: a binding is wrong only if no state that the candidate may have decided in allowed it."""
+"""Caches lag: a binding is wrong only if no state that the candidate may have used allows it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .histories import NODES, HistoryBuilder
 
 TAINT = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
 CHOSEN = {"pool": "a"}
-"""The label of node-1, which the probe selects."""
+"""Label of node-1, which the probe selects."""
 
 
-def chosen_node(h: HistoryBuilder) -> None:
-    """Only node-1 is feasible for `wanting_pod`: as the candidate has seen."""
+def label_node_1(h: HistoryBuilder) -> None:
+    """Make node-1 the only feasible node for `selecting_pod`, as seen by the candidate."""
     h.node("node-1", labels=CHOSEN)
     h.seen()
 
 
-def wanting_pod(h: HistoryBuilder) -> str:
+def selecting_pod(h: HistoryBuilder) -> str:
     return h.pod("probe-1", cpu="2", nodeSelector=CHOSEN)
 
 
@@ -31,7 +31,7 @@ def ruling(h: HistoryBuilder, uid: str) -> Ruling:
     return rule_binding(history, history.bindings[uid])
 
 
-# -- caches lag: each of these makes node-1 infeasible for the probe, and can be undone
+# -- caches lag: each change makes node-1 infeasible for the probe, and can be undone
 
 Change = tuple["Callable[[HistoryBuilder], None]", "Callable[[HistoryBuilder], None]"]
 
@@ -69,12 +69,12 @@ changes = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 
 
 @changes
-def test_a_binding_feasible_in_an_older_state_is_not_wrong_while_the_newer_was_not_shown_as_seen(
+def test_binding_feasible_in_an_older_state_is_right_until_the_newer_is_seen(
     change: Change,
 ) -> None:
     h = HistoryBuilder()
-    chosen_node(h)
-    uid = wanting_pod(h)
+    label_node_1(h)
+    uid = selecting_pod(h)
     change[0](h)
     h.bind("probe-1", "node-1")
     assert ruling(h, uid).reasons == ()
@@ -82,22 +82,22 @@ def test_a_binding_feasible_in_an_older_state_is_not_wrong_while_the_newer_was_n
 
 
 @changes
-def test_once_the_newer_state_was_seen_the_binding_is_wrong(change: Change) -> None:
+def test_binding_infeasible_in_the_state_seen_is_wrong(change: Change) -> None:
     h = HistoryBuilder()
-    chosen_node(h)
+    label_node_1(h)
     change[0](h)
     h.seen()
-    uid = wanting_pod(h)
+    uid = selecting_pod(h)
     h.bind("probe-1", "node-1")
     assert ruling(h, uid).reasons
     assert ruling(h, uid).feasible == ()
 
 
 @changes
-def test_what_was_shown_as_seen_only_after_the_bind_does_not_count(change: Change) -> None:
+def test_state_seen_only_after_the_binding_does_not_count(change: Change) -> None:
     h = HistoryBuilder()
-    chosen_node(h)
-    uid = wanting_pod(h)
+    label_node_1(h)
+    uid = selecting_pod(h)
     change[0](h)
     changed = h.rv
     h.bind("probe-1", "node-1")
@@ -106,31 +106,31 @@ def test_what_was_shown_as_seen_only_after_the_bind_does_not_count(change: Chang
 
 
 @changes
-def test_a_change_undone_before_the_bind_allows_it_even_if_the_change_was_seen(change: Change) -> None:
+def test_change_undone_before_the_binding_does_not_matter(change: Change) -> None:
     h = HistoryBuilder()
-    chosen_node(h)
+    label_node_1(h)
     change[0](h)
     h.seen()
     change[1](h)
-    uid = wanting_pod(h)
+    uid = selecting_pod(h)
     h.bind("probe-1", "node-1")
     assert ruling(h, uid).reasons == ()
 
 
 @changes
-def test_one_feasible_moment_between_what_was_seen_and_the_bind_is_enough(change: Change) -> None:
+def test_one_feasible_state_between_the_seen_one_and_the_binding_suffices(change: Change) -> None:
     h = HistoryBuilder()
-    chosen_node(h)
+    label_node_1(h)
     change[0](h)
     h.seen()
-    uid = wanting_pod(h)
+    uid = selecting_pod(h)
     change[1](h)
     change[0](h)
     h.bind("probe-1", "node-1")
     assert ruling(h, uid).reasons == ()
 
 
-def test_a_candidate_that_was_never_seen_to_see_anything_may_have_seen_any_state() -> None:
+def test_candidate_without_a_shown_view_may_have_used_any_state() -> None:
     h = HistoryBuilder()
     h.records = [record for record in h.records if record["kind"] != "seen"]
     uid = h.pod("probe-1")
@@ -139,45 +139,45 @@ def test_a_candidate_that_was_never_seen_to_see_anything_may_have_seen_any_state
     assert ruling(h, uid).reasons == ()
 
 
-# -- its own earlier bindings are no news to it
+# -- the candidate knows its own earlier bindings
 
 
-def test_its_own_earlier_binding_counts_although_nothing_was_shown_as_seen() -> None:
+def test_earlier_binding_of_the_candidate_counts_without_a_shown_view() -> None:
     h = HistoryBuilder()
-    chosen_node(h)
+    label_node_1(h)
     h.pod("probe-0", cpu="7", nodeSelector=CHOSEN)
-    uid = wanting_pod(h)
+    uid = selecting_pod(h)
     h.bind("probe-0", "node-1")
     h.bind("probe-1", "node-1")
     assert any("cpu" in reason for reason in ruling(h, uid).reasons)
 
 
-def test_its_own_earlier_binding_counts_in_every_older_state() -> None:
-    """Two changes together would allow it; in no single state did both hold."""
+def test_earlier_binding_of_the_candidate_counts_in_every_older_state() -> None:
+    """Two changes together would allow the binding, but no single state has both."""
     h = HistoryBuilder()
-    chosen_node(h)
+    label_node_1(h)
     h.pod("filler-1", role="filler", scheduler="other", node="node-1", cpu="7")
     h.seen()
     h.pod("probe-0", cpu="7", nodeSelector=CHOSEN)
-    uid = wanting_pod(h)
+    uid = selecting_pod(h)
     h.delete("filler-1")
     h.bind("probe-0", "node-1")
     h.bind("probe-1", "node-1")
     assert ruling(h, uid).reasons
 
 
-def test_its_own_earlier_binding_holds_no_room_once_that_pod_is_gone() -> None:
+def test_earlier_binding_of_a_deleted_pod_holds_no_resources() -> None:
     h = HistoryBuilder()
-    chosen_node(h)
+    label_node_1(h)
     h.pod("probe-0", cpu="7", nodeSelector=CHOSEN)
     h.bind("probe-0", "node-1")
-    uid = wanting_pod(h)
+    uid = selecting_pod(h)
     h.delete("probe-0")
     h.bind("probe-1", "node-1")
     assert ruling(h, uid).reasons == ()
 
 
-def test_a_pod_is_not_in_its_own_way() -> None:
+def test_pod_does_not_count_against_itself() -> None:
     h = HistoryBuilder()
     uid = h.pod("probe-1", cpu="8")
     h.bind("probe-1", "node-1")
@@ -185,7 +185,7 @@ def test_a_pod_is_not_in_its_own_way() -> None:
 
 
 @pytest.mark.parametrize("seen", [False, True])
-def test_a_node_that_never_existed_is_wrong_whatever_was_seen(seen: bool) -> None:
+def test_node_that_never_existed_is_wrong_whatever_was_seen(seen: bool) -> None:
     h = HistoryBuilder()
     if seen:
         h.node("node-1", labels=CHOSEN)
@@ -204,7 +204,7 @@ def test_a_node_that_joined_just_before_the_bind_is_not_wrong() -> None:
     assert ruling(h, uid).feasible == ("node-large",)
 
 
-def test_the_newest_state_that_allows_a_binding_explains_it() -> None:
+def test_ruling_uses_the_newest_state_that_allows_the_binding() -> None:
     h = HistoryBuilder()
     uid = h.pod("probe-1", cpu="2")
     h.node("node-2", taints=[TAINT])
@@ -213,11 +213,11 @@ def test_the_newest_state_that_allows_a_binding_explains_it() -> None:
     assert ruling(h, uid).feasible == ("node-1", "node-3", "node-4")
 
 
-# -- nodes and pods are heard of by two watches
+# -- nodes and pods are observed by two watches
 
 
 def two_changes(h: HistoryBuilder) -> str:
-    """node-1 joins the pool only once it is full: no state as a whole allows the probe, which asks for half of it."""
+    """node-1 gets its label only once it is full: no single state allows the probe, which requests half of it."""
     h.node("node-1")
     h.seen()
     uid = h.pod("probe-1", cpu="4", nodeSelector=CHOSEN)
@@ -226,7 +226,7 @@ def two_changes(h: HistoryBuilder) -> str:
     return uid
 
 
-def test_the_pods_may_be_seen_as_of_an_earlier_revision_than_the_nodes() -> None:
+def test_pods_may_be_seen_at_an_earlier_revision_than_nodes() -> None:
     h = HistoryBuilder()
     uid = two_changes(h)
     h.bind("probe-1", "node-1")
@@ -234,7 +234,7 @@ def test_the_pods_may_be_seen_as_of_an_earlier_revision_than_the_nodes() -> None
     assert ruling(h, uid).feasible == ("node-1",)
 
 
-def test_what_the_watch_of_pods_has_shown_counts_although_the_nodes_may_be_seen_as_they_were() -> None:
+def test_seen_pods_count_even_if_nodes_may_be_seen_at_an_older_revision() -> None:
     h = HistoryBuilder()
     uid = two_changes(h)
     h.add(ShownSeen(rv=0, nodes=0, pods=h.rv, shown_at_rv=h.rv, pod="settle-1"))
@@ -242,7 +242,7 @@ def test_what_the_watch_of_pods_has_shown_counts_although_the_nodes_may_be_seen_
     assert any("cpu" in reason for reason in ruling(h, uid).reasons)
 
 
-def test_that_the_nodes_were_seen_says_nothing_of_the_pods() -> None:
+def test_seen_nodes_do_not_imply_seen_pods() -> None:
     h = HistoryBuilder()
     uid = two_changes(h)
     h.add(ShownSeen(rv=0, nodes=h.rv, pods=0, shown_at_rv=h.rv, pod="settle-1"))
@@ -250,32 +250,32 @@ def test_that_the_nodes_were_seen_says_nothing_of_the_pods() -> None:
     assert ruling(h, uid).reasons == ()
 
 
-def test_the_nodes_may_be_seen_as_of_an_earlier_revision_than_the_pods() -> None:
-    """The node that has the label is full; by the time that the room is free, the label is gone."""
+def test_nodes_may_be_seen_at_an_earlier_revision_than_pods() -> None:
+    """The labelled node is full; when its resources are free, the label is gone."""
     h = HistoryBuilder()
     h.node("node-1", labels=CHOSEN)
     h.pod("filler-1", role="filler", scheduler="other", node="node-1", cpu="8")
     h.seen()
-    uid = wanting_pod(h)
+    uid = selecting_pod(h)
     h.node("node-1")
     h.delete("filler-1")
     h.bind("probe-1", "node-1")
     assert ruling(h, uid).reasons == ()
 
 
-def test_heartbeats_are_no_versions_of_a_node() -> None:
-    """However many there are, the newest of those that are alike stands for them."""
+def test_heartbeats_do_not_make_new_versions_of_a_node() -> None:
+    """The newest of equal versions represents all of them."""
     h = HistoryBuilder()
-    chosen_node(h)
-    uid = wanting_pod(h)
+    label_node_1(h)
+    uid = selecting_pod(h)
     h.node("node-1", labels=CHOSEN)
     h.node("node-1", labels=CHOSEN)
     h.bind("probe-1", "node-1")
     assert ruling(h, uid).nodes == h.rv - 1
 
 
-def test_what_the_candidate_has_placed_itself_fills_a_node_in_every_view() -> None:
-    """Also in one that is older than that placement, where that is the one that allows a binding."""
+def test_placements_of_the_candidate_fill_a_node_in_every_view() -> None:
+    """This includes a view older than the placement, if only that view allows the binding."""
     h = HistoryBuilder("core/fit-cpu")
     h.seen()
     h.pod("filler-1", role="filler", scheduler="other", node="node-1", cpu="7")

@@ -1,4 +1,4 @@
-"""The same records give the same verdicts: once and again, live and from disk. What is damaged is refused."""
+"""The same records give the same verdicts, repeatedly and when read from disk; damaged histories are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .histories import HistoryBuilder, as_read
 
 
 def eventful() -> HistoryBuilder:
-    """One case after the other: proves nothing, breaks, breaks as excluded; then what is judged over all."""
+    """Three cases (inconclusive, failed, and failed with an exclusion), and clauses over the whole run."""
     h = HistoryBuilder("core/binds", exclusions=[{"clause": "core/requeue-node-added", "reason": "known"}])
     h.pod("too-large", cpu="1000")
     h.expect("too-large", "bound")
@@ -34,7 +34,7 @@ def eventful() -> HistoryBuilder:
     return h
 
 
-def test_all_that_was_selected_is_judged_in_its_order() -> None:
+def test_selected_clauses_are_judged_in_order() -> None:
     assert [(v.clause, v.outcome) for v in judge_all({0: eventful().history()})] == [
         ("core/fit-cpu", "failed"),
         ("core/binds", "invalid"),
@@ -44,7 +44,7 @@ def test_all_that_was_selected_is_judged_in_its_order() -> None:
     ]
 
 
-def test_judging_changes_nothing_and_says_the_same_again() -> None:
+def test_judging_is_repeatable_and_does_not_change_the_history() -> None:
     h = eventful()
     history = h.history()
     before = [record.as_dict() for record in history.records]
@@ -53,8 +53,8 @@ def test_judging_changes_nothing_and_says_the_same_again() -> None:
     assert [record.as_dict() for record in history.records] == before
 
 
-def test_a_case_is_judged_as_of_its_end_whatever_came_later() -> None:
-    """So a run that goes on, one that was cut off later, and a saved one all say the same of it."""
+def test_case_is_judged_as_of_its_end() -> None:
+    """A run in progress, a run cut off later and a saved run all have the same verdict of the case."""
     records = eventful().records
     for number, record in enumerate(records):
         if (record["kind"], record.get("phase")) == ("case", "end"):
@@ -62,7 +62,7 @@ def test_a_case_is_judged_as_of_its_end_whatever_came_later() -> None:
             assert then == later
 
 
-def test_what_follows_the_end_of_a_case_is_no_part_of_it() -> None:
+def test_records_after_the_end_of_a_case_do_not_change_its_verdict() -> None:
     h = HistoryBuilder("core/fit-cpu")
     h.pod("probe-1")
     h.bind("probe-1", "node-1")
@@ -85,7 +85,7 @@ def test_a_saved_history_gives_the_same_verdicts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [1, 20, -2], ids=["a brace", "some", "all but its end"])
-def test_a_last_line_that_was_cut_off_is_dropped(tmp_path: Path, kept: int) -> None:
+def test_truncated_last_line_is_dropped(tmp_path: Path, kept: int) -> None:
     h = eventful()
     file = h.save(tmp_path)
     *lines, last = file.read_bytes().splitlines(keepends=True)
@@ -93,7 +93,7 @@ def test_a_last_line_that_was_cut_off_is_dropped(tmp_path: Path, kept: int) -> N
     assert load_records(tmp_path) == as_read(h.records[:-1])
 
 
-def test_a_last_line_that_lacks_only_its_newline_is_kept(tmp_path: Path) -> None:
+def test_last_line_without_a_newline_is_kept(tmp_path: Path) -> None:
     h = eventful()
     file = h.save(tmp_path)
     file.write_bytes(file.read_bytes().rstrip(b"\n"))
@@ -116,7 +116,7 @@ CORRUPT = {
 
 @pytest.mark.parametrize("line", CORRUPT.values(), ids=CORRUPT)
 @pytest.mark.parametrize("where", [1, 5, -1], ids=["second", "middle", "last"])
-def test_any_other_corruption_is_an_error_that_names_the_line(tmp_path: Path, line: bytes, where: int) -> None:
+def test_other_corruption_is_an_error_that_names_the_line(tmp_path: Path, line: bytes, where: int) -> None:
     file = eventful().save(tmp_path)
     lines = file.read_bytes().splitlines()
     lines[where] = line
@@ -126,7 +126,7 @@ def test_any_other_corruption_is_an_error_that_names_the_line(tmp_path: Path, li
         load_records(tmp_path)
 
 
-def test_damage_in_the_middle_is_not_taken_for_a_cut_at_the_end(tmp_path: Path) -> None:
+def test_damage_in_the_middle_is_not_treated_as_truncation(tmp_path: Path) -> None:
     file = eventful().save(tmp_path)
     lines = file.read_bytes().splitlines()
     file.write_bytes(b"\n".join([*lines[:5], b"{", *lines[5:], b'{"kind":']))
@@ -144,7 +144,7 @@ def test_damage_in_the_middle_is_not_taken_for_a_cut_at_the_end(tmp_path: Path) 
     ],
     ids=["nothing", "cut off", "no header", "another schema"],
 )
-def test_what_is_no_history_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_not_a_history_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
     with pytest.raises(UsageError, match=r"not a history of schema schedproof\.history/v1"):
         load_records(tmp_path)
@@ -169,11 +169,11 @@ def saved(folder: Path, name: str, *, wrong: bool = False) -> None:
     h.save(folder)
 
 
-def test_a_whole_run_is_judged_again_candidate_by_candidate(tmp_path: Path) -> None:
+def test_whole_run_is_judged_again_for_each_candidate(tmp_path: Path) -> None:
     saved(tmp_path / "candidates" / "good", "good")
     saved(tmp_path / "candidates" / "bad", "bad", wrong=True)
     result = rejudge(tmp_path)
-    outcomes = {name: [v.outcome for v in one.verdicts] for name, one in result.candidates.items()}
+    outcomes = {name: [v.outcome for v in judged.verdicts] for name, judged in result.candidates.items()}
     assert outcomes == {"bad": ["failed"], "good": ["passed"]}
     assert (result.exit_code, result.seed, result.cluster) == (1, 7, "embedded")
 
@@ -184,7 +184,7 @@ def test_a_single_candidate_is_judged_again(tmp_path: Path) -> None:
     assert rejudge(tmp_path / "candidates" / "good").exit_code == 0
 
 
-def test_a_run_that_ended_before_anything_was_tried_has_not_passed(tmp_path: Path) -> None:
+def test_run_that_ended_before_any_case_has_not_passed(tmp_path: Path) -> None:
     h = HistoryBuilder()
     h.records = [record for record in h.records if record["kind"] not in ("selected", "case")]
     h.save(tmp_path)
@@ -193,6 +193,6 @@ def test_a_run_that_ended_before_anything_was_tried_has_not_passed(tmp_path: Pat
     assert "ended before anything was tried" in str(result.candidates["tested"].error)
 
 
-def test_where_there_is_no_history_nothing_is_judged(tmp_path: Path) -> None:
+def test_judging_a_folder_without_a_history_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no history in"):
         rejudge(tmp_path)

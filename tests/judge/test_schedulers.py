@@ -1,4 +1,4 @@
-"""A compiled scheduler among others: replicas of its own, the cluster's scheduler, and in the place of that."""
+"""A compiled scheduler beside others: leader election, a second scheduler, and replacing the default scheduler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEASE = "sp-tested/kube-scheduler"
 def elected(
     holder: str | None = "tested_1", *, bound: bool = True, writes: str = "", code: int = 201
 ) -> HistoryBuilder:
-    """It is started with leader election; the holder of its Lease then, and which Lease it `writes`."""
+    """Restart the scheduler with leader election; `holder`: of its Lease, `writes`: another Lease that it creates."""
     h = HistoryBuilder(ELECTION)
     h.pod("off-1")
     h.bind("off-1", "node-1")
@@ -36,31 +36,31 @@ def elected(
     return h
 
 
-def test_who_takes_its_lease_and_schedules_passes() -> None:
+def test_scheduler_that_holds_its_lease_and_schedules_passes() -> None:
     assert elected().verdict().outcome == "passed"
 
 
-def test_who_schedules_without_its_lease_fails() -> None:
+def test_scheduler_that_schedules_without_its_lease_fails() -> None:
     told(elected("").verdict(), "failed", "lease-not-taken", LEASE)
 
 
-def test_who_elects_by_a_lease_of_another_name_is_not_blamed() -> None:
+def test_scheduler_that_writes_a_lease_of_another_name_passes() -> None:
     assert elected("", writes="my-lease").verdict().outcome == "passed"
     told(elected("", writes="my-lease", code=403).verdict(), "failed", "lease-not-taken", LEASE)
 
 
-def test_who_does_not_schedule_with_leader_election_fails() -> None:
+def test_scheduler_that_does_not_schedule_with_leader_election_fails() -> None:
     told(elected(bound=False).verdict(), "failed", "not-bound-in-time", "on-1")
 
 
-def test_who_was_not_started_with_leader_election_shows_nothing() -> None:
+def test_history_without_a_recorded_lease_is_invalid() -> None:
     told(elected(None).verdict(), "invalid", "not-tried")
 
 
 def beside(
     *, own: str = CANDIDATE_USER, other: str = CONTROL_USER, election: dict[str, Any] | None = None
 ) -> HistoryBuilder:
-    """A pod of its own and one of the stock scheduler's, and what binds them; "": nothing does."""
+    """A pod of the candidate and one of the stock scheduler, bound by the users `own` and `other` ("": not bound)."""
     h = HistoryBuilder(SECOND)
     h.records[0]["candidate"]["schedulerConfig"] = {"leaderElection": election} if election is not None else None
     h.pod("probe-1")
@@ -72,21 +72,21 @@ def beside(
     return h
 
 
-def test_each_schedules_its_own() -> None:
+def test_schedulers_that_bind_only_their_own_pods_pass() -> None:
     assert beside().verdict().outcome == "passed"
 
 
-def test_who_binds_a_pod_of_the_stock_scheduler_fails() -> None:
+def test_binding_a_pod_of_the_stock_scheduler_fails() -> None:
     told(beside(other=CANDIDATE_USER).verdict(), "failed", "foreign-pod", "other-1")
 
 
-def test_an_attempt_that_was_refused_is_one() -> None:
+def test_refused_attempt_on_a_pod_of_the_stock_scheduler_fails() -> None:
     h = beside()
     h.attempt("other-1", "node-2", code=409)
     told(h.verdict(), "failed", "foreign-pod", "other-1")
 
 
-def test_who_leaves_its_own_pods_to_others_fails() -> None:
+def test_own_pod_that_the_candidate_does_not_bind_fails() -> None:
     told(beside(own=CONTROL_USER).verdict(), "failed", "bound-without-binding", "probe-1")
     told(beside(own="").verdict(), "failed", "not-bound-in-time", "probe-1")
 
@@ -102,12 +102,12 @@ def test_who_leaves_its_own_pods_to_others_fails() -> None:
         ({"leaderElect": False, "resourceName": "kube-scheduler"}, False),
     ],
 )
-def test_a_lease_that_it_shares_with_the_clusters_own_is_named(election: dict[str, Any], *, named: bool) -> None:
+def test_summary_names_a_lease_shared_with_the_default_scheduler(election: dict[str, Any], *, named: bool) -> None:
     verdict = beside(own="", election=election).verdict()
     assert (verdict.outcome, "kube-system/kube-scheduler" in verdict.summary) == ("failed", named)
 
 
-def test_a_stock_scheduler_that_does_nothing_shows_nothing() -> None:
+def test_stock_scheduler_that_binds_nothing_is_invalid() -> None:
     told(beside(other="").verdict(), "invalid", "harness-trouble")
 
 
@@ -122,22 +122,22 @@ def replacing(*served: str, bound: bool = True) -> HistoryBuilder:
     return h
 
 
-def test_who_schedules_pods_that_name_no_scheduler_replaces_the_default_one() -> None:
+def test_scheduler_that_binds_default_scheduler_pods_passes() -> None:
     assert replacing("tested", "default-scheduler").verdict().outcome == "passed"
 
 
-def test_who_serves_that_name_and_does_not_schedule_them_fails() -> None:
+def test_scheduler_that_does_not_bind_default_scheduler_pods_fails() -> None:
     told(replacing("default-scheduler", bound=False).verdict(), "failed", "not-bound-in-time", "probe-1")
 
 
-def test_neither_is_claimed_by_who_is_for_the_other() -> None:
+def test_second_scheduler_and_replacement_exclude_each_other() -> None:
     assert replacing("tested").verdict().outcome == "not-claimed"
     h = beside()
     h.records[0]["scheduler_names"].append("default-scheduler")
     assert h.verdict().outcome == "not-claimed"
 
 
-def test_who_replaces_the_default_one_and_was_tried_on_nothing_shows_nothing() -> None:
+def test_replacement_without_expectations_is_invalid() -> None:
     h = HistoryBuilder(DEFAULT)
     h.records[0]["scheduler_names"] = ["default-scheduler"]
     h.configuration()

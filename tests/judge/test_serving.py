@@ -1,4 +1,4 @@
-"""What a compiled scheduler serves: plugin/healthz-readyz and plugin/metrics."""
+"""HTTP endpoints of a compiled scheduler: plugin/healthz-readyz and plugin/metrics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def schedules(h: HistoryBuilder, pods: int = 1, *, bound: bool = True) -> None:
 
 
 def health(*after: tuple[str, int], binary: str | None = None) -> HistoryBuilder:
-    """It is healthy before it schedules a pod, and answers this after it."""
+    """The scheduler is healthy before it binds a pod; `after`: its responses after that."""
     h = HistoryBuilder(HEALTH)
     h.records[0]["candidate"]["plugin"] = {"binary": binary}
     for path in PATHS:
@@ -40,33 +40,33 @@ def health(*after: tuple[str, int], binary: str | None = None) -> HistoryBuilder
     return h
 
 
-def test_who_is_healthy_before_and_after_passes() -> None:
+def test_scheduler_healthy_before_and_after_passes() -> None:
     told(health(*((path, 200) for path in PATHS)).verdict(), "passed", "", *PATHS)
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("status", [0, 401, 403, 404, 500, 503])
-def test_whose_health_is_not_told_fails(path: str, status: int) -> None:
+def test_scheduler_that_does_not_report_its_health_fails(path: str, status: int) -> None:
     told(health((path, status)).verdict(), "failed", "not-healthy", path)
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])
-def test_a_binary_may_be_of_an_older_minor_which_served_less(path: str) -> None:
+def test_binary_of_an_older_minor_version_may_lack_livez_and_readyz(path: str) -> None:
     assert health((path, 404), binary="/usr/bin/my-scheduler").verdict().outcome == "passed"
     told(health((path, 403), binary="/usr/bin/my-scheduler").verdict(), "failed", "not-healthy", path, 403)
 
 
-def test_healthz_was_always_served() -> None:
+def test_binary_of_any_version_must_serve_healthz() -> None:
     told(health(("/healthz", 404), binary="/usr/bin/my-scheduler").verdict(), "failed", "not-healthy", "/healthz", 404)
 
 
-def test_health_that_was_not_asked_for_is_not_shown() -> None:
+def test_history_without_health_requests_is_invalid() -> None:
     h = HistoryBuilder(HEALTH)
     schedules(h)
     told(h.verdict(), "invalid", "not-tried")
 
 
-def test_who_is_healthy_and_does_not_schedule_fails() -> None:
+def test_healthy_scheduler_that_does_not_bind_fails() -> None:
     h = HistoryBuilder(HEALTH)
     asked(h, "/healthz")
     schedules(h, bound=False)
@@ -74,7 +74,7 @@ def test_who_is_healthy_and_does_not_schedule_fails() -> None:
 
 
 def metrics(before: float | None, after: float | None, *, pods: int = 3, status: int = 200) -> HistoryBuilder:
-    """How many pods it has scheduled by its metrics, before and after some more."""
+    """Values of the counter of scheduled pods before and after `pods` more pods."""
     h = HistoryBuilder(METRICS)
     asked(h, "/metrics", counted=before)
     schedules(h, pods)
@@ -88,16 +88,16 @@ def test_metrics_that_count_all_pods_pass(before: float | None, after: float) ->
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, None), (4, None), (4, 4), (4, 6), (4, 0)])
-def test_metrics_that_do_not_count_them_fail(before: float | None, after: float | None) -> None:
+def test_metrics_that_do_not_count_all_pods_fail(before: float | None, after: float | None) -> None:
     told(metrics(before, after).verdict(), "failed", "pods-not-counted", COUNTER)
 
 
 @pytest.mark.parametrize("status", [0, 401, 403, 404, 500])
-def test_metrics_that_are_refused_fail(status: int) -> None:
+def test_refused_metrics_fail(status: int) -> None:
     told(metrics(0, None, status=status).verdict(), "failed", "metrics-refused", "/metrics")
 
 
-def test_metrics_that_were_not_read_twice_show_nothing() -> None:
+def test_metrics_read_only_once_are_invalid() -> None:
     h = HistoryBuilder(METRICS)
     asked(h, "/metrics")
     schedules(h)

@@ -1,4 +1,4 @@
-"""How a compiled scheduler starts, and what of its configuration never arrives."""
+"""Start of a compiled scheduler, and configuration that does not take effect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNKNOWN_ARGS, DEFAULTS, PROFILE_ARGS = "plugin/args-unknown", "plugin/args-defau
 PLUGIN = "LeastTraffic"
 ARGS = {PLUGIN: {"timeRange": "30s", "resolutionPercent": 10}}
 
-# The last words of kube-scheduler v1.36.3.
+# Last log lines of kube-scheduler v1.36.3.
 COMMAND_FAILED = 'E1121 15:33:12.133172   23932 run.go:72] "command failed" err="{}"'
 PROFILE = "initializing profiles: creating profile for scheduler name x: "
 DIFFERENT_SORTS = COMMAND_FAILED.format(
@@ -46,13 +46,13 @@ def started(
     version: str = SERVED_VERSION,
     plugins: Sequence[str] = (PLUGIN,),
     args: Mapping[str, Mapping[str, Any]] = ARGS,
-    said: str = "",
+    output: str = "",
 ) -> HistoryBuilder:
-    """A scheduler is started; where it said something, that was the end of it."""
+    """Start a scheduler; with `output` it ended with that."""
     h = HistoryBuilder(case)
     h.configuration(version=version, plugins=plugins, args=args)
-    if said:
-        error = explain_start(said, CandidateError(f"scheduler-tested ended with code 1; it said last:\n{said}"))
+    if output:
+        error = explain_start(output, CandidateError(f"scheduler-tested ended with code 1; it said last:\n{output}"))
         h.add(StartFailed(text=error.message, fix=error.remedy))
     return h
 
@@ -60,18 +60,18 @@ def started(
 # -- plugin/config-version
 
 
-def test_the_version_that_is_served_passes() -> None:
+def test_served_version_passes() -> None:
     told(started(VERSION).verdict(), "passed", "", SERVED_VERSION)
 
 
 @pytest.mark.parametrize("version", ["v1beta3", "v1beta2", "v1alpha1", "v2"])
-def test_a_version_that_is_not_served_fails_and_is_named(version: str) -> None:
+def test_version_that_is_not_served_fails_and_is_named(version: str) -> None:
     other = f"kubescheduler.config.k8s.io/{version}"
-    verdict = started(VERSION, version=other, said=OTHER).verdict()
+    verdict = started(VERSION, version=other, output=OTHER).verdict()
     told(verdict, "failed", "config-version-not-served", other, "v1.36.3", SERVED_VERSION)
 
 
-def test_without_a_configuration_nothing_is_shown_of_it() -> None:
+def test_history_without_a_configuration_is_invalid() -> None:
     for case in (VERSION, NAME, TYPED, PROFILES):
         told(HistoryBuilder(case).verdict(), "invalid", "nothing-started")
 
@@ -84,28 +84,28 @@ def test_without_a_configuration_nothing_is_shown_of_it() -> None:
     [ARGS, {}, {**ARGS, "NodeResourcesFit": {"ignoredResources": ["example.com/a"]}}],
     ids=["own args", "no args", "args of Kubernetes' own"],
 )
-def test_names_that_are_enabled_pass(args: dict[str, Any]) -> None:
+def test_args_of_enabled_plugins_pass(args: dict[str, Any]) -> None:
     told(started(NAME, args=args).verdict(), "passed")
 
 
-def test_a_name_that_is_not_registered_fails_and_is_named() -> None:
-    verdict = started(NAME, plugins=["least_traffic"], args={"least_traffic": {}}, said=UNKNOWN).verdict()
+def test_plugin_that_is_not_registered_fails_and_is_named() -> None:
+    verdict = started(NAME, plugins=["least_traffic"], args={"least_traffic": {}}, output=UNKNOWN).verdict()
     told(verdict, "failed", "plugin-not-registered", "least_traffic")
 
 
 @pytest.mark.parametrize("name", ["leastTraffic", "NodeResourcesFits"])
-@pytest.mark.parametrize("said", ["", OTHER])
-def test_args_for_a_name_that_is_not_enabled_fail_even_where_it_starts(name: str, said: str) -> None:
-    verdict = started(NAME, args={name: {"timeRange": "30s"}}, said=said).verdict()
+@pytest.mark.parametrize("output", ["", OTHER])
+def test_args_of_a_plugin_that_is_not_enabled_fail_even_if_it_starts(name: str, output: str) -> None:
+    verdict = started(NAME, args={name: {"timeRange": "30s"}}, output=output).verdict()
     told(verdict, "failed", "plugin-not-enabled", "pluginConfig", name, PLUGIN)
 
 
-def test_args_where_nothing_is_enabled_never_arrive() -> None:
+def test_args_without_an_enabled_plugin_fail() -> None:
     told(started(NAME, plugins=()).verdict(), "failed", "plugin-not-enabled", PLUGIN)
 
 
-def test_who_does_not_start_for_another_reason_shows_nothing() -> None:
-    told(started(NAME, said=OTHER).verdict(), "invalid", "does-not-start")
+def test_registered_name_is_invalid_if_the_start_fails_for_another_reason() -> None:
+    told(started(NAME, output=OTHER).verdict(), "invalid", "does-not-start")
 
 
 # -- plugin/duplicate-name-rejected
@@ -114,16 +114,16 @@ TAKEN = "plugin/duplicate-name-rejected"
 NAME_TAKEN = COMMAND_FAILED.format("a plugin named NodeAffinity already exists")
 
 
-def test_names_of_their_own_pass() -> None:
+def test_unique_plugin_names_pass() -> None:
     assert started(TAKEN).verdict().outcome == "passed"
 
 
-def test_a_name_that_is_taken_fails_and_is_named() -> None:
-    told(started(TAKEN, said=NAME_TAKEN).verdict(), "failed", "plugin-name-taken", "NodeAffinity")
+def test_plugin_name_already_in_use_fails_and_is_named() -> None:
+    told(started(TAKEN, output=NAME_TAKEN).verdict(), "failed", "plugin-name-taken", "NodeAffinity")
 
 
-def test_another_end_of_the_start_shows_nothing_of_names() -> None:
-    told(started(TAKEN, said=OTHER).verdict(), "invalid", "does-not-start")
+def test_duplicate_name_is_invalid_if_the_start_fails_for_another_reason() -> None:
+    told(started(TAKEN, output=OTHER).verdict(), "invalid", "does-not-start")
     told(HistoryBuilder(TAKEN).verdict(), "invalid", "nothing-started")
 
 
@@ -142,15 +142,15 @@ def tried(*attempts: dict[str, Any], **changes: Any) -> HistoryBuilder:
     return h
 
 
-def test_ill_typed_args_that_fail_the_start_by_name_pass() -> None:
+def test_ill_typed_args_refused_by_name_pass() -> None:
     told(tried(RANGE, PERCENT).verdict(), "passed", "", "timeRange", "resolutionPercent")
 
 
-def test_case_does_not_matter_in_the_name_of_an_arg() -> None:
+def test_name_of_a_refused_arg_is_case_insensitive() -> None:
     assert tried({**RANGE, "log": ["E1121 bad value for TimeRange"]}).verdict().outcome == "passed"
 
 
-def test_an_ill_typed_arg_that_it_starts_with_fails() -> None:
+def test_accepted_ill_typed_arg_fails() -> None:
     verdict = tried(RANGE, {**PERCENT, "code": None, "log": ["I1121 resolutionPercent taken", "ready"]}).verdict()
     told(verdict, "failed", "wrong-arg-accepted", "resolutionPercent")
     assert list(verdict.evidence["logs"]) == ["resolutionPercent: {'not': 'of this type'}"]
@@ -161,7 +161,7 @@ LONGER = "E1121 bad value for resolutionPercentile"
 
 
 @pytest.mark.parametrize("log", [[], ["panic: runtime error: invalid memory address"], [ILL_TYPED], [FLAGS], [LONGER]])
-def test_an_end_that_does_not_name_the_arg_fails(log: list[str]) -> None:
+def test_exit_without_the_name_of_the_arg_fails(log: list[str]) -> None:
     verdict = tried(RANGE, {**PERCENT, "code": 2, "log": log}).verdict()
     told(verdict, "failed", "arg-not-named", "2", "resolutionPercent")
 
@@ -175,12 +175,12 @@ def test_an_end_that_does_not_name_the_arg_fails(log: list[str]) -> None:
         (None, "invalid"),
     ],
 )
-def test_an_unknown_arg_is_to_fail_the_start_by_name(attempt: dict[str, Any] | None, outcome: str) -> None:
+def test_unknown_arg_must_be_refused_by_name(attempt: dict[str, Any] | None, outcome: str) -> None:
     h = started(UNKNOWN_ARGS)
     if attempt is not None:
         h.add(Tried(case=UNKNOWN_ARGS, arg="schedproofUnknown", value=1, **attempt))
     assert h.verdict().outcome == outcome
-    assert started(UNKNOWN_ARGS, said=OTHER).verdict().outcome == "invalid"
+    assert started(UNKNOWN_ARGS, output=OTHER).verdict().outcome == "invalid"
     assert started(UNKNOWN_ARGS, args={PLUGIN: {}}).verdict().outcome == "not-claimed"
 
 
@@ -194,27 +194,29 @@ def test_an_unknown_arg_is_to_fail_the_start_by_name(attempt: dict[str, Any] | N
         (None, "invalid"),
     ],
 )
-def test_without_an_arg_it_is_not_to_crash(attempt: dict[str, Any] | None, outcome: str) -> None:
+def test_scheduler_must_not_crash_without_an_arg(attempt: dict[str, Any] | None, outcome: str) -> None:
     h = started(DEFAULTS)
     for arg in ("", "timeRange") if attempt is not None else ():
         h.add(Tried(case=DEFAULTS, arg=arg, value=None, **(attempt or {})))
     assert h.verdict().outcome == outcome
-    assert started(DEFAULTS, said=OTHER).verdict().outcome == "invalid"
+    assert started(DEFAULTS, output=OTHER).verdict().outcome == "invalid"
     assert started(DEFAULTS, args={}).verdict().outcome == "not-claimed"
 
 
-def test_who_does_not_take_its_own_args_fails() -> None:
-    told(tried(said=ILL_TYPED).verdict(), "failed", "args-refused")
+def test_scheduler_that_refuses_its_own_args_fails() -> None:
+    told(tried(output=ILL_TYPED).verdict(), "failed", "args-refused")
 
 
 @pytest.mark.parametrize("args", [{}, {PLUGIN: {}}, {"NodeResourcesFit": {"ignoredResources": []}}])
-def test_who_has_no_args_of_its_own_claims_nothing_about_them(args: dict[str, Any]) -> None:
+def test_typed_args_are_not_claimed_without_own_args(args: dict[str, Any]) -> None:
     told(tried(args=args).verdict(), "not-claimed", "not-applicable")
 
 
-@pytest.mark.parametrize(("said", "code"), [("", "not-tried"), (OTHER, "does-not-start"), (UNKNOWN, "does-not-start")])
-def test_args_that_were_not_tried_show_nothing(said: str, code: str) -> None:
-    told(tried(said=said).verdict(), "invalid", code)
+@pytest.mark.parametrize(
+    ("output", "code"), [("", "not-tried"), (OTHER, "does-not-start"), (UNKNOWN, "does-not-start")]
+)
+def test_args_that_were_not_tried_are_invalid(output: str, code: str) -> None:
+    told(tried(output=output).verdict(), "invalid", code)
 
 
 # -- plugin/profiles
@@ -222,11 +224,11 @@ def test_args_that_were_not_tried_show_nothing(said: str, code: str) -> None:
 SECOND = "scheduler-tested-second"
 
 
-def profiles(*, bound: bool = True, said: str = "") -> HistoryBuilder:
-    """A scheduler of two profiles, and a pod for each; `bound`: that of the second is scheduled."""
-    h = started(PROFILES, said=said)
+def profiles(*, bound: bool = True, output: str = "") -> HistoryBuilder:
+    """A scheduler with two profiles and a pod for each; `bound`: whether the second profile's pod is bound."""
+    h = started(PROFILES, output=output)
     h.records[0]["scheduler_names"].append(SECOND)
-    if said:
+    if output:
         return h
     h.pod("probe-1")
     h.bind("probe-1", "node-1")
@@ -238,28 +240,28 @@ def profiles(*, bound: bool = True, said: str = "") -> HistoryBuilder:
     return h
 
 
-def test_profiles_that_schedule_their_pods_pass() -> None:
+def test_profiles_that_bind_their_pods_pass() -> None:
     told(profiles().verdict(), "passed")
 
 
-def test_a_profile_that_leaves_its_pods_fails() -> None:
+def test_profile_that_does_not_bind_its_pods_fails() -> None:
     told(profiles(bound=False).verdict(), "failed", "not-bound-in-time", "probe-2")
 
 
-@pytest.mark.parametrize("said", [DIFFERENT_SORTS, TWO_SORTS])
-def test_profiles_that_cannot_share_a_queue_fail(said: str) -> None:
-    told(profiles(said=said).verdict(), "failed", "queue-sorts-differ", "queueSort")
+@pytest.mark.parametrize("output", [DIFFERENT_SORTS, TWO_SORTS])
+def test_profiles_with_different_queue_sort_plugins_fail(output: str) -> None:
+    told(profiles(output=output).verdict(), "failed", "queue-sorts-differ", "queueSort")
 
 
-def test_profiles_of_a_scheduler_that_does_not_start_for_another_reason_show_nothing() -> None:
-    told(profiles(said=OTHER).verdict(), "invalid", "does-not-start")
+def test_profiles_are_invalid_if_the_start_fails_for_another_reason() -> None:
+    told(profiles(output=OTHER).verdict(), "invalid", "does-not-start")
 
 
-def test_one_profile_claims_nothing_about_others() -> None:
+def test_profiles_are_not_claimed_for_one_profile() -> None:
     told(started(PROFILES).verdict(), "not-claimed", "not-applicable")
 
 
-def test_args_of_a_profile_are_its_own_in_the_other_order_too() -> None:
+def test_profile_args_need_a_second_profile_and_the_quietest_nodes() -> None:
     for names, choose, outcome in (
         ([], quietest, "not-claimed"), ([SECOND], quietest, "passed"), ([SECOND], loudest, "failed"),
     ):  # fmt: skip
@@ -272,6 +274,6 @@ def test_args_of_a_profile_are_its_own_in_the_other_order_too() -> None:
 # -- core/alive
 
 
-@pytest.mark.parametrize("said", [UNKNOWN, ILL_TYPED, OTHER])
-def test_who_does_not_start_does_not_live(said: str) -> None:
-    told(started(NAME, said=said).verdict("core/alive"), "failed", "does-not-start")
+@pytest.mark.parametrize("output", [UNKNOWN, ILL_TYPED, OTHER])
+def test_scheduler_that_does_not_start_is_not_alive(output: str) -> None:
+    told(started(NAME, output=output).verdict("core/alive"), "failed", "does-not-start")

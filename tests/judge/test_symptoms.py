@@ -1,4 +1,4 @@
-"""What was seen beside a finding that may be its cause."""
+"""Symptoms: observations beside a finding that may be its cause."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ PROGRAM = "candidate scheduler.py"
 
 
 def seen(verdict: Verdict) -> list[tuple[str, str]]:
-    return [(one["kind"], one["about"]) for one in verdict.evidence["symptoms"]]
+    return [(symptom["kind"], symptom["about"]) for symptom in verdict.evidence["symptoms"]]
 
 
 def unbound(*happens: Callable[[HistoryBuilder], object], deadline: str = "bind", **spec: Any) -> Verdict:
-    """A pod that fits is not bound, while something happens."""
+    """Verdict for a fitting pod that is not bound, while `happens` is recorded."""
     h = HistoryBuilder()
     h.pod("probe-1", cpu="1", **spec)
-    for one in happens:
-        one(h)
+    for record in happens:
+        record(h)
     h.expect("probe-1", "bound", deadline=deadline)
     return h.verdict()
 
 
-@pytest.mark.parametrize(("weight", "told_of"), [(92233720368547758, False), (92233720368547759, True), (None, False)])
-def test_a_weight_beyond_int64_is_told_where_a_preference_is_not_followed(weight: int | None, told_of: bool) -> None:
+@pytest.mark.parametrize(("weight", "expected"), [(92233720368547758, False), (92233720368547759, True), (None, False)])
+def test_weight_overflow_is_a_symptom_of_an_ignored_preference(weight: int | None, expected: bool) -> None:
     h = HistoryBuilder("network/least-traffic", extender={**EXTENDER, **({"weight": weight} if weight else {})})
     finding = failed("probe-not-on-quietest", "another node")
     found = symptoms.symptoms(h.history(), h.case, finding, whole_run=False)
-    assert ("weight-overflows" in [one.kind for one in found]) == told_of
+    assert ("weight-overflows" in [symptom.kind for symptom in found]) == expected
     assert not symptoms.symptoms(h.history(), h.case, failed("infeasible-node", "full"), whole_run=False)
 
 
-def test_a_pod_that_is_not_bound_has_no_symptom_where_nothing_else_was_seen() -> None:
+def test_unbound_pod_without_other_observations_has_no_symptom() -> None:
     assert seen(unbound()) == []
 
 
@@ -55,12 +55,12 @@ def test_a_pod_that_is_not_bound_has_no_symptom_where_nothing_else_was_seen() ->
         (None, "", "an unknown code"),
     ],
 )  # fmt: skip
-def test_a_process_that_ended_by_itself(code: int | None, cause: str, about: str) -> None:
+def test_process_that_exited_is_a_symptom(code: int | None, cause: str, about: str) -> None:
     verdict = unbound(lambda h: h.process(PROGRAM, "exited", code=code, cause=cause))
     assert seen(verdict) == [("process-ended", about)]
 
 
-def test_of_a_process_that_ended_the_request_before_is_named() -> None:
+def test_symptom_of_an_exit_names_the_last_request() -> None:
     verdict = unbound(
         lambda h: h.request("list", "nodes", ""), lambda h: h.process(PROGRAM, "exited", code=1, cause="OSError: x")
     )
@@ -69,12 +69,12 @@ def test_of_a_process_that_ended_the_request_before_is_named() -> None:
     assert "OSError: x" in symptom["text"]
 
 
-def test_a_process_that_the_harness_stopped_is_no_symptom() -> None:
+def test_process_stopped_by_the_harness_is_no_symptom() -> None:
     assert seen(unbound(lambda h: h.process(PROGRAM, "stopped", code=-15))) == []
 
 
-def test_requests_that_are_refused() -> None:
-    """Bindings before all others; what is read once may have been tried out."""
+def test_refused_requests_are_symptoms() -> None:
+    """Bindings are listed first; a refused read that is not repeated may have been a probe."""
 
     def refused(verb: str, resource: str, code: int, times: int = 1) -> Callable[[HistoryBuilder], None]:
         return lambda h: [h.request(verb, resource, "probe-1", code=code) for _ in range(times)] and None
@@ -88,7 +88,7 @@ def test_requests_that_are_refused() -> None:
     assert seen(unbound(refused("create", "events", 404))) == []
 
 
-def test_an_answer_of_the_extender_that_kube_scheduler_cannot_use() -> None:
+def test_unusable_extender_answer_is_a_symptom() -> None:
     assert seen(unbound(lambda h: h.call("filter", status=500, answer="oh"))) == [("call-unanswered", "filter: 500")]
     unreadable = unbound(lambda h: h.call("filter", unreadable="no JSON"))
     assert seen(unreadable) == [("call-unanswered", "filter: 200")]
@@ -96,7 +96,7 @@ def test_an_answer_of_the_extender_that_kube_scheduler_cannot_use() -> None:
     assert seen(unbound(lambda h: h.call("filter"))) == []
 
 
-def test_queries_that_prometheus_refuses_or_that_find_nothing() -> None:
+def test_refused_or_empty_queries_are_symptoms() -> None:
     error = '{"status":"error","error":"cannot parse timeout"}'
     refused = unbound(lambda h: h.query(status=400, answer=error))
     assert seen(refused) == [("query-refused", "400")]
@@ -107,7 +107,7 @@ def test_queries_that_prometheus_refuses_or_that_find_nothing() -> None:
     assert seen(unbound(lambda h: h.query(status=503, answer="x", fault="503"))) == []
 
 
-def test_a_pod_that_is_not_bound_in_an_outage_of_prometheus() -> None:
+def test_unbound_pod_during_a_prometheus_outage_needs_readings() -> None:
     empty = '{"result":[]}'
     assert seen(unbound(lambda h: h.fault("empty"), lambda h: h.query(answer=empty))) == [("needs-readings", "")]
     healed = unbound(lambda h: h.fault("down"), lambda h: h.fault(""), lambda h: h.query(answer=empty))
@@ -115,14 +115,14 @@ def test_a_pod_that_is_not_bound_in_an_outage_of_prometheus() -> None:
     assert seen(unbound(lambda h: h.fault("cut", "apiserver"))) == []
 
 
-def test_a_pod_that_is_not_tried_again() -> None:
+def test_pod_that_is_not_retried_is_a_symptom() -> None:
     assert seen(unbound(lambda h: h.attempt("probe-1", "node-1", code=500))) == [("never-retried", "")]
     assert seen(unbound(deadline="requeue")) == [("never-retried", "")]
     assert seen(unbound(lambda h: h.attempt("probe-1", "node-1", code=500), lambda h: h.attempt("probe-1", "node-2")))\
         == []  # fmt: skip
 
 
-def test_each_rule_that_placements_break_the_most_frequent_first() -> None:
+def test_ignored_rules_are_listed_by_frequency() -> None:
     h = HistoryBuilder()
     h.node("node-1", taints=[{"key": "a", "effect": "NoSchedule"}])
     h.node("node-2", unschedulable=True)
@@ -138,7 +138,7 @@ def test_each_rule_that_placements_break_the_most_frequent_first() -> None:
     assert "node-2" in verdict.evidence["symptoms"][1]["text"]
 
 
-def test_what_passed_has_none() -> None:
+def test_passed_verdict_has_no_symptoms() -> None:
     h = HistoryBuilder()
     h.pod("probe-1", cpu="1")
     h.process(PROGRAM, "exited", code=1, cause="OSError")
@@ -147,10 +147,10 @@ def test_what_passed_has_none() -> None:
     assert "symptoms" not in h.verdict().evidence
 
 
-def test_each_kind_says_what_it_means_and_what_to_do() -> None:
+def test_each_kind_of_symptom_has_a_meaning_and_a_remedy() -> None:
     assert all(kind.meaning and kind.remedy for kind in KINDS.values())
 
 
-def test_what_each_kind_leads_to_is_a_code_of_a_finding() -> None:
+def test_codes_explained_by_symptoms_exist() -> None:
     assert symptoms._EXPLAINED.keys() == KINDS.keys()
     assert frozenset().union(*symptoms._EXPLAINED.values()) <= CODES.keys()

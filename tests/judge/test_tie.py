@@ -14,7 +14,7 @@ CLAIMED = dataclasses.replace(CLAIMS, features=("tie-spread",))
 
 
 def tied(*shares: int) -> HistoryBuilder:
-    """So many pods on each of the nodes, which have the same traffic."""
+    """Bind `shares` pods to the nodes, which all have the same traffic."""
     h = HistoryBuilder("network/tie", claims=CLAIMED)
     h.load(0, dict.fromkeys(NODES, 1e5))
     for node, share in zip(NODES, shares, strict=True):
@@ -28,19 +28,19 @@ def tied(*shares: int) -> HistoryBuilder:
 
 
 @pytest.mark.parametrize("shares", [(14, 13, 13, 13), (22, 13, 10, 8)], ids=["in turn", "by lot"])
-def test_shares_that_chance_gives_pass(shares: tuple[int, ...]) -> None:
+def test_shares_explained_by_chance_pass(shares: tuple[int, ...]) -> None:
     told(tied(*shares).verdict(), "passed", "", "53", "4", "node-1")
 
 
-def test_a_node_that_gets_nothing_fails() -> None:
+def test_node_without_pods_fails() -> None:
     told(tied(18, 18, 0, 17).verdict(), "failed", "ties-not-spread", "node-3")
 
 
-def test_a_favourite_fails() -> None:
+def test_preferred_node_fails() -> None:
     told(tied(50, 1, 1, 1).verdict(), "failed", "ties-not-spread")
 
 
-def test_too_few_pods_show_nothing() -> None:
+def test_too_few_pods_are_invalid() -> None:
     told(tied(10, 0, 0, 0).verdict(), "invalid", "too-few")
     told(tied(0, 0, 0, 0).verdict(), "invalid", "nothing-expected")
 
@@ -50,5 +50,5 @@ def test_too_few_pods_show_nothing() -> None:
     # From tables of the distribution's critical values.
     [(0.0, 1, 1.0), (3.841, 1, 0.05), (5.991, 2, 0.05), (7.815, 3, 0.05), (16.266, 3, 0.001), (18.307, 10, 0.05)],
 )  # fmt: skip
-def test_the_tail_is_that_of_the_tables(statistic: float, freedom: int, tail: float) -> None:
+def test_chi_square_tail_matches_published_tables(statistic: float, freedom: int, tail: float) -> None:
     assert chi_square_tail(statistic, freedom) == pytest.approx(tail, rel=2e-3)

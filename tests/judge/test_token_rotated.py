@@ -1,4 +1,4 @@
-"""`core/token-rotated`: a token is replaced in its file, and the one before ends."""
+"""`core/token-rotated`: the token file gets a new token, and the old token expires."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OLD, NEW = "JTI=old", "JTI=new"
 
 
 def found(*, used: bool = True) -> HistoryBuilder:
-    """The candidate has started, and has bound a pod since."""
+    """The candidate has started with the old token, and a pod has been bound."""
     h = HistoryBuilder(CLAUSE)
     h.request("list", "pods", "", credential=OLD if used else "JTI=the kubeconfig's")
     h.fence()
@@ -20,7 +20,7 @@ def found(*, used: bool = True) -> HistoryBuilder:
 
 
 def replaced(*, used: bool = True, read: bool = True) -> HistoryBuilder:
-    """A new token is in the file; the candidate may have used that by now."""
+    """The file has a new token; `read`: whether the candidate uses it for the next pod."""
     h = found(used=used)
     h.add(AccountTokens(case=CLAUSE, event="replaced", credentials=[NEW]))
     h.pod("meanwhile-1")
@@ -31,7 +31,7 @@ def replaced(*, used: bool = True, read: bool = True) -> HistoryBuilder:
 
 
 def refused(*, used: bool = True, read: bool = True) -> HistoryBuilder:
-    """The old token is not valid any more, and a pod comes."""
+    """The old token is not valid any more, and a pod is created."""
     h = replaced(used=used, read=read)
     h.add(AccountTokens(case=CLAUSE, event="refused", credentials=[OLD]))
     h.pod("new-1")
@@ -42,14 +42,14 @@ def unauthorized(h: HistoryBuilder) -> None:
     h.attempt("new-1", "node-1", by="", code=401)
 
 
-def test_a_candidate_that_reads_the_file_again_passes() -> None:
+def test_candidate_that_reads_the_token_file_again_passes() -> None:
     h = refused()
     h.bind("new-1", "node-1")
     h.expect("new-1", "bound")
     assert h.verdict().outcome == "passed"
 
 
-def test_one_that_reads_it_once_a_request_is_refused_passes() -> None:
+def test_candidate_that_reads_the_token_file_after_a_401_passes() -> None:
     h = refused(read=False)
     unauthorized(h)
     h.attempt("new-1", "node-1", credential=NEW)
@@ -58,15 +58,15 @@ def test_one_that_reads_it_once_a_request_is_refused_passes() -> None:
     assert h.verdict().outcome == "passed"
 
 
-def test_one_that_never_reads_it_again_fails() -> None:
+def test_candidate_that_never_reads_the_token_file_again_fails() -> None:
     h = refused(read=False)
     unauthorized(h)
     h.expect("new-1", "bound")
     told(h.verdict(), "failed", "token-not-read-again", 1, 401)
 
 
-def test_one_whose_scheduler_binds_all_the_same_fails_for_its_own_requests() -> None:
-    """An extender's, of which kube-scheduler needs no answer."""
+def test_unauthorized_requests_fail_even_if_pods_are_bound() -> None:
+    """Such as an extender whose answers kube-scheduler does not need."""
     h = refused(read=False)
     h.request("list", "nodes", "", by="", code=401)
     h.bind("new-1", "node-1")
@@ -74,35 +74,35 @@ def test_one_whose_scheduler_binds_all_the_same_fails_for_its_own_requests() -> 
     told(h.verdict(), "failed", "token-not-read-again", 1, 401)
 
 
-def test_what_was_refused_before_does_not_count() -> None:
+def test_requests_refused_before_the_token_expired_do_not_count() -> None:
     h = replaced(read=False)
     h.request("list", "nodes", "", by="", code=401)
     h.add(AccountTokens(case=CLAUSE, event="refused", credentials=[OLD]))
     told(h.verdict(), "not-claimed", "not-applicable")
 
 
-def test_one_that_reads_it_again_and_binds_nothing_more_fails() -> None:
+def test_candidate_with_a_new_token_that_binds_no_pod_fails() -> None:
     h = refused()
     h.expect("new-1", "bound")
     told(h.verdict(), "failed", "not-bound-in-time")
 
 
-def test_one_that_does_not_use_the_file_is_not_tried() -> None:
+def test_candidate_that_does_not_use_the_token_file_is_not_claimed() -> None:
     told(found(used=False).verdict(), "not-claimed", "not-applicable")
 
 
-def test_one_that_uses_it_at_its_start_alone_is_not_tried() -> None:
+def test_candidate_that_uses_the_token_only_at_its_start_is_not_claimed() -> None:
     h = refused(read=False)
     h.bind("new-1", "node-1")
     h.expect("new-1", "bound")
     told(h.verdict(), "not-claimed", "not-applicable")
 
 
-def test_before_a_token_ends_nothing_is_shown() -> None:
+def test_history_without_an_expired_token_is_invalid() -> None:
     told(replaced().verdict(), "invalid", "not-tried")
 
 
-def test_one_that_binds_nothing_before_a_token_ends_fails_by_that() -> None:
+def test_candidate_that_binds_nothing_before_the_rotation_fails() -> None:
     h = HistoryBuilder(CLAUSE)
     h.pod("first-1")
     h.expect("first-1", "bound")

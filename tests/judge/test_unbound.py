@@ -1,4 +1,4 @@
-"""What a finding says about a pod that fits and was not bound, and that the harness's own pods are accounted for."""
+"""Summary of a finding about a fitting pod that was not bound, and the accounting of the harness's own pods."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ def unbound(h: HistoryBuilder) -> str:
     return verdict.summary
 
 
-def test_the_condition_of_the_pod_is_quoted() -> None:
+def test_summary_quotes_the_condition_of_the_pod() -> None:
     h = HistoryBuilder(FIT)
     h.pod("probe")
     h.condition("probe", reason="Unschedulable", message="no node has  a reading")
     assert '"Unschedulable: no node has a reading"' in unbound(h)
 
 
-def test_a_long_text_is_cut() -> None:
+def test_long_condition_message_is_cut() -> None:
     h = HistoryBuilder(FIT)
     h.pod("probe")
     h.condition("probe", reason="Unschedulable", message="no reading " * 500)
-    said = unbound(h)
-    assert "no reading" in said
-    assert '..."' in said
-    assert len(said) < 1000
+    summary = unbound(h)
+    assert "no reading" in summary
+    assert '..."' in summary
+    assert len(summary) < 1000
 
 
-def test_a_refused_binding_is_named_with_its_remedy() -> None:
+def test_summary_names_a_refused_binding_and_its_remedy() -> None:
     h = HistoryBuilder(FIT)
     h.pod("probe")
     for _ in range(3):
         h.attempt("probe", "node-1", code=403)
     h.attempt("probe", "node-1", code=500)
-    said = unbound(h)
-    assert "403 3 times" in said
-    assert "spec.rbac" in said
+    summary = unbound(h)
+    assert "403 3 times" in summary
+    assert "spec.rbac" in summary
 
 
-def test_a_refused_binding_that_names_no_pod_is_shown_with_its_remedy() -> None:
+def test_summary_names_a_refused_binding_without_a_pod_name() -> None:
     h = HistoryBuilder(FIT)
     h.pod("probe")
     for _ in range(2):
         h.request("create", "bindings", "", code=403)
-    said = unbound(h)
-    assert "403 2 times" in said
-    assert "create bindings" in said
+    summary = unbound(h)
+    assert "403 2 times" in summary
+    assert "create bindings" in summary
 
 
-@pytest.mark.parametrize(("uid", "told_of"), [(True, True), (False, True), ("another", False)])
-def test_a_binding_in_another_namespace_is_shown_as_such(uid: bool | str, told_of: bool) -> None:
+@pytest.mark.parametrize(("uid", "expected"), [(True, True), (False, True), ("another", False)])
+def test_summary_names_the_wrong_namespace_of_a_binding(uid: bool | str, expected: bool) -> None:
     h = HistoryBuilder(FIT)
     h.pod("probe")
     h.attempt("probe", "node-1", code=404)
@@ -65,39 +65,39 @@ def test_a_binding_in_another_namespace_is_shown_as_such(uid: bool | str, told_o
     request["namespace"] = "default"
     if uid != True:  # noqa: E712 - a text is another one's
         request["body"]["metadata"] = {"uid": uid} if uid else {}
-    said = unbound(h)
-    assert ("sent to namespace default" in said) == told_of
+    summary = unbound(h)
+    assert ("sent to namespace default" in summary) == expected
 
 
-def test_what_it_was_answered_meanwhile_is_told_once_and_by_how_often() -> None:
+def test_summary_names_only_the_most_frequent_failed_query_of_the_wait() -> None:
     h = HistoryBuilder(FIT)
     h.query("earlier", status=503)
     h.pod("probe")
     h.query("rare", status=422)
     h.query("frequent", status=400)
     h.query("frequent", status=400)
-    said = unbound(h)
-    assert "400" in said
-    assert "frequent" in said
-    assert "rare" not in said
-    assert "earlier" not in said
+    summary = unbound(h)
+    assert "400" in summary
+    assert "frequent" in summary
+    assert "rare" not in summary
+    assert "earlier" not in summary
 
 
-def test_what_the_harness_had_broken_is_not_blamed_on_who_answered() -> None:
+def test_summary_states_that_the_harness_broke_the_connection() -> None:
     h = HistoryBuilder(FIT)
     h.pod("probe")
     h.query("rate(x[2s])", status=503, fault="503")
     assert "Prometheus, whose line the harness had broken, responded with 503" in unbound(h)
 
 
-def test_of_a_candidate_that_does_nothing_that_is_said() -> None:
+def test_summary_states_that_the_candidate_made_no_request() -> None:
     h = HistoryBuilder(FIT)
     h.pod("probe")
     assert "no request" in unbound(h)
 
 
 @pytest.mark.parametrize("role", ["settle", "sentinel"])
-def test_a_pod_of_the_harness_that_fits_and_is_not_bound_is_unaccounted_for(role: str) -> None:
+def test_unbound_harness_pod_that_fits_is_not_accounted_for(role: str) -> None:
     h = HistoryBuilder("core/fit-cpu")
     h.pod("own", role=role)
     h.condition("own", reason="Unschedulable")
@@ -107,7 +107,7 @@ def test_a_pod_of_the_harness_that_fits_and_is_not_bound_is_unaccounted_for(role
     told(h.verdict("core/all-accounted"), "failed", "not-bound-in-time", "own")
 
 
-def test_one_that_fits_nowhere_is_accounted_for() -> None:
+def test_harness_pod_that_fits_nowhere_is_accounted_for() -> None:
     h = HistoryBuilder("core/fit-cpu")
     h.pod("own", role="sentinel", cpu="1000")
     h.condition("own", reason="Unschedulable")
@@ -117,7 +117,7 @@ def test_one_that_fits_nowhere_is_accounted_for() -> None:
     assert h.verdict("core/all-accounted").outcome == "passed"
 
 
-def test_the_timeline_tells_what_the_harness_did_to_nodes_and_lines() -> None:
+def test_timeline_shows_changes_of_nodes_and_connections_by_the_harness() -> None:
     h = HistoryBuilder("network/prometheus-down")
     h.fault("down")
     h.node("node-1", taints=[{"key": "k", "effect": "NoSchedule"}])
@@ -128,5 +128,13 @@ def test_the_timeline_tells_what_the_harness_did_to_nodes_and_lines() -> None:
     h.pod("probe", role="outage")
     h.expect("probe", "bound")
     lines = "\n".join(h.verdict().evidence["timeline"])
-    told_of = ("prometheus: down", "on-outage: schedule", "k=:NoSchedule", "cordoned True", "joins", "deleted", "stops")
-    assert [words for words in told_of if words not in lines] == []
+    expected = (
+        "prometheus: down",
+        "on-outage: schedule",
+        "k=:NoSchedule",
+        "cordoned True",
+        "joins",
+        "deleted",
+        "stops",
+    )
+    assert [words for words in expected if words not in lines] == []

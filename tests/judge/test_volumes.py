@@ -1,4 +1,4 @@
-"""core/volume-node-affinity: where pods with claims go, and that their claims are bound before they are."""
+"""core/volume-node-affinity: pods run where their volumes can be used, and claims are bound before their pods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLAIMED = dataclasses.replace(CLAIMS, features=("volumes",))
 
 
 def storage(node: str = "node-1", *, waits: bool = False) -> HistoryBuilder:
-    """A volume that can be used on a node, and a claim to it, which is bound unless it waits."""
+    """A volume that can be used on `node`, and its claim, which is bound unless it waits for a consumer."""
     h = HistoryBuilder(CASE, claims=CLAIMED)
     mode = "WaitForFirstConsumer" if waits else "Immediate"
     store(h, "storageclasses", "class", provisioner="kubernetes.io/no-provisioner", volumeBindingMode=mode)
@@ -44,61 +44,61 @@ def pod(h: HistoryBuilder, name: str = "p", **spec: Any) -> None:
     h.pod(name, volumes=[volume], **spec)
 
 
-def land(h: HistoryBuilder, node: str = "node-1") -> HistoryBuilder:
+def bind_pod(h: HistoryBuilder, node: str = "node-1") -> HistoryBuilder:
     h.bind("p", node)
     h.expect("p", "bound")
     return h
 
 
-def test_a_pod_that_is_where_its_volume_can_be_used_passes() -> None:
+def test_pod_on_a_node_of_its_volume_passes() -> None:
     h = storage()
     pod(h)
-    told(land(h).verdict(), "passed")
+    told(bind_pod(h).verdict(), "passed")
 
 
-def test_a_pod_elsewhere_fails() -> None:
+def test_pod_on_another_node_than_its_volume_fails() -> None:
     h = storage()
     pod(h)
-    told(land(h, "node-2").verdict(), "failed", "infeasible-node")
+    told(bind_pod(h, "node-2").verdict(), "failed", "infeasible-node")
 
 
-def test_a_pod_that_waits_where_its_volume_leaves_no_node_passes() -> None:
+def test_pending_pod_whose_volume_leaves_no_node_passes() -> None:
     h = storage()
     pod(h)
-    land(h)
+    bind_pod(h)
     pod(h, "q", nodeSelector={"kubernetes.io/hostname": "node-2"})
     h.fence()
     h.expect("q", "pending")
     told(h.verdict(), "passed")
 
 
-def test_a_claim_that_waits_is_bound_before_its_pod() -> None:
+def test_claim_must_be_bound_before_its_pod() -> None:
     h = storage(waits=True)
     pod(h)
     claim(h, bound=True)
-    told(land(h).verdict(), "passed")
+    told(bind_pod(h).verdict(), "passed")
     h = storage(waits=True)
     pod(h)
-    land(h)
+    bind_pod(h)
     claim(h, bound=True)
     told(h.verdict(), "failed", "unbound-volume-claim")
 
 
-def test_a_pod_that_could_have_its_claim_bound_and_is_not_fails() -> None:
+def test_unbound_pod_whose_claim_could_be_bound_fails() -> None:
     h = storage(waits=True)
     pod(h)
     h.expect("p", "bound")
     told(h.verdict(), "failed", "not-bound-in-time")
 
 
-def test_without_a_pod_with_a_claim_nothing_is_shown() -> None:
+def test_history_without_a_pod_with_a_claim_is_invalid() -> None:
     h = storage()
     h.pod("p")
-    told(land(h).verdict(), "invalid", "not-tried")
+    told(bind_pod(h).verdict(), "invalid", "not-tried")
 
 
-def test_volumes_that_are_not_modelled_show_nothing() -> None:
+def test_volumes_that_the_oracle_does_not_model_are_invalid() -> None:
     h = storage()
     store(h, "persistentvolumes", "volume", spec={"storageClassName": "class", "csi": {"driver": "d"}}, status={})
     pod(h)
-    told(land(h).verdict(), "invalid", "oracle-gap")
+    told(bind_pod(h).verdict(), "invalid", "oracle-gap")

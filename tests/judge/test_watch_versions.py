@@ -1,4 +1,4 @@
-"""`core/watch-versions`: pods that wait while resourceVersions get another digit."""
+"""`core/watch-versions`: pending pods while resourceVersions gain a digit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .histories import HistoryBuilder, told
 
 
 def grown(rv: int = 990, by: int = 10) -> HistoryBuilder:
-    """A node and a pod change; then, so many versions later, the node changes again, and a pod comes."""
+    """Change a node and create a pod; `by` versions later, change the node again and create another pod."""
     h = HistoryBuilder("core/watch-versions")
     h.rv = rv
     h.node("node-1", labels={"disk": "hdd"})
@@ -22,29 +22,29 @@ def grown(rv: int = 990, by: int = 10) -> HistoryBuilder:
     return h
 
 
-def test_what_is_heeded_afterwards_passes() -> None:
+def test_change_observed_after_a_digit_was_gained_passes() -> None:
     h = grown()
     h.bind("waits-1", "node-1")
     h.expect("waits-1", "bound", deadline="requeue")
     assert h.verdict().outcome == "passed"
 
 
-def test_what_is_not_heeded_afterwards_fails_and_says_when() -> None:
+def test_change_not_observed_after_a_digit_was_gained_fails_and_names_it() -> None:
     h = grown()
     h.expect("waits-1", "bound", deadline="requeue")
     told(h.verdict(), "failed", "not-bound-in-time", "another digit")
 
 
-def test_where_versions_did_not_grow_nothing_is_shown() -> None:
+def test_versions_that_did_not_gain_a_digit_are_invalid() -> None:
     told(grown(by=0).verdict(), "invalid", "not-tried", "nodes, pods")
 
 
-def test_where_versions_are_too_far_from_another_digit_it_is_skipped() -> None:
+def test_versions_too_far_from_another_digit_are_not_applicable() -> None:
     told(grown(1_000_000 - MOST_VERSIONS - 100, by=10).verdict(), "not-claimed", "not-applicable")
     told(grown(1_000_000 - MOST_VERSIONS + 100, by=10).verdict(), "invalid", "not-tried")
 
 
-def test_a_failure_without_another_digit_is_not_due_to_it() -> None:
+def test_failure_without_a_gained_digit_does_not_name_it() -> None:
     h = grown(by=0)
     h.expect("waits-1", "bound", deadline="requeue")
     verdict = h.verdict()

@@ -1,4 +1,4 @@
-"""The world is replayed by revisions, however its watches were interleaved."""
+"""The state of the world at any revision, independent of how the watches were interleaved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedproof.history.world import World, key
 
 from .histories import NAMESPACE, NODES, SCHEDULER, HistoryBuilder
 
-# -- one event after the other
+# -- single events
 
 
 def event(resource: str, rv: int, name: str, kind: str = "MODIFIED", **fields: Any) -> WatchEvent:
@@ -34,11 +34,11 @@ HISTORY = [
 ]
 
 
-def test_what_a_list_showed_is_there_at_once() -> None:
+def test_listed_objects_exist_from_the_revision_of_the_list() -> None:
     assert set(World(HISTORY).at(5).nodes) == {"n1", "n2"}
 
 
-def test_a_state_has_the_newest_manifest_of_everything_that_exists() -> None:
+def test_state_has_the_newest_manifest_of_every_existing_object() -> None:
     world = World(HISTORY)
     assert world.at(9).nodes["n1"].get("version") is None
     assert world.at(10).nodes["n1"]["version"] == 2
@@ -47,13 +47,13 @@ def test_a_state_has_the_newest_manifest_of_everything_that_exists() -> None:
     assert set(world.latest().pods) == {"default/default-p"}
 
 
-def test_a_view_has_nodes_and_pods_of_different_revisions() -> None:
+def test_view_has_nodes_and_pods_of_different_revisions() -> None:
     state = World(HISTORY).view(nodes=39, pods=50)
     assert (set(state.nodes), set(state.pods)) == ({"n1", "n2"}, {"default/default-p"})
 
 
-def test_the_revisions_of_all_nodes_and_of_all_pods_on_nodes_are_those_at_which_they_change() -> None:
-    """A pod that waits changes nothing about where pods are."""
+def test_revisions_are_those_between_changes_of_nodes_or_bound_pods() -> None:
+    """A pending pod does not change the pods of any node."""
     here = {"spec": {"nodeName": "n1"}}
     world = World([*HISTORY, event("pods", 55, "q", "ADDED"), event("pods", 60, "q", **here), event("pods", 65, "q")])
     assert world.revisions("nodes", 5, 70) == [70, 39, 9]
@@ -61,8 +61,8 @@ def test_the_revisions_of_all_nodes_and_of_all_pods_on_nodes_are_those_at_which_
     assert world.revisions("pods", 60, 62) == [62]
 
 
-def test_the_labels_of_namespaces_are_those_at_the_later_of_both_revisions() -> None:
-    """Where no namespace was ever on record, they are not known."""
+def test_namespaces_are_those_of_the_later_revision() -> None:
+    """Namespaces are unknown if none was ever recorded."""
     assert World(HISTORY).at(50).namespaces is None
     red = event("namespaces", 20, "red", "ADDED")
     red.object["metadata"] = {"name": "red", "labels": {"team": "red"}}
@@ -71,7 +71,7 @@ def test_the_labels_of_namespaces_are_those_at_the_later_of_both_revisions() -> 
     assert world.view(10, 20).namespaces == world.view(20, 10).namespaces == {"red": {"team": "red"}}
 
 
-def test_the_versions_of_a_node_are_those_from_one_revision_to_another_newest_first() -> None:
+def test_versions_of_a_node_between_two_revisions_are_newest_first() -> None:
     world = World([*HISTORY, event("nodes", 60, "n2", "ADDED", version=3)])
     versions = [(rv, manifest and manifest.get("version", 1)) for rv, manifest in world.node_versions("n2", 5, 70)]
     assert versions == [(70, 3), (59, None), (39, 1)]
@@ -79,35 +79,35 @@ def test_the_versions_of_a_node_are_those_from_one_revision_to_another_newest_fi
     assert world.node_versions("ghost", 5, 70) == [(70, None)]
 
 
-def test_what_was_deleted_and_created_again_is_there_as_it_is_now() -> None:
+def test_recreated_node_has_its_new_manifest() -> None:
     again = [*HISTORY, event("nodes", 60, "n2", "ADDED", version=3)]
     assert "n2" not in World(again).at(59).nodes
     assert World(again).at(60).nodes["n2"]["version"] == 3
 
 
-def test_events_of_other_resources_are_no_part_of_the_world() -> None:
+def test_events_of_other_resources_do_not_change_the_world() -> None:
     assert World([*HISTORY, event("events", 60, "p.1", "ADDED")]).latest() == World(HISTORY).latest()
 
 
-def test_a_world_of_which_nothing_is_known_is_empty() -> None:
+def test_world_without_events_is_empty() -> None:
     state = World([]).latest()
     assert (dict(state.nodes), dict(state.pods)) == ({}, {})
 
 
-def test_a_key_has_the_namespace_of_what_has_one() -> None:
+def test_key_has_the_namespace_of_a_namespaced_object() -> None:
     assert key({"metadata": {"name": "n1"}}) == "n1"
     assert key({"metadata": {"name": "p", "namespace": "default"}}) == "default/p"
 
 
 # -- any history
 
-# Nothing is judged by its pace.
+# Shared machines are slow, so no test has a deadline.
 unhurried = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
 def event_logs(draw: st.DrawFn) -> list[WatchEvent]:
-    """Events in the order of their revisions: a list of each resource, then changes that make sense."""
+    """Events in the order of their revisions: a list of each resource, then consistent changes."""
     revision = draw(st.integers(1, 5))
     log, existing = [], set()
     for resource in ("nodes", "pods"):
@@ -132,26 +132,26 @@ def event_logs(draw: st.DrawFn) -> list[WatchEvent]:
 
 
 def naive(log: list[WatchEvent], rv: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The world right after a revision, worked out from nothing."""
+    """The world right after a revision, computed from all events."""
     world: dict[str, dict[str, Any]] = {"nodes": {}, "pods": {}}
-    for one in log:
-        if one.rv <= rv:
-            world[one.resource].pop(key(one.object), None)
-            if one.type != "DELETED":
-                world[one.resource][key(one.object)] = one.object
+    for event_ in log:
+        if event_.rv <= rv:
+            world[event_.resource].pop(key(event_.object), None)
+            if event_.type != "DELETED":
+                world[event_.resource][key(event_.object)] = event_.object
     return world["nodes"], world["pods"]
 
 
 @unhurried
 @given(event_logs(), st.integers(0, 90))
-def test_the_state_at_a_revision_is_what_happened_up_to_it(log: list[WatchEvent], rv: int) -> None:
+def test_state_at_a_revision_reflects_all_events_up_to_it(log: list[WatchEvent], rv: int) -> None:
     state = World(log).at(rv)
     assert (dict(state.nodes), dict(state.pods)) == naive(log, rv)
 
 
 @unhurried
 @given(event_logs(), st.integers(0, 90), st.integers(0, 40), st.sampled_from("abc"))
-def test_the_versions_of_a_node_are_all_that_it_had(log: list[WatchEvent], first: int, length: int, name: str) -> None:
+def test_versions_of_a_node_cover_all_its_states(log: list[WatchEvent], first: int, length: int, name: str) -> None:
     versions = World(log).node_versions(name, first, first + length)
     assert versions[0][0] == first + length
     begins = [first, *(rv + 1 for rv, _ in reversed(versions[1:]))]
@@ -161,7 +161,7 @@ def test_the_versions_of_a_node_are_all_that_it_had(log: list[WatchEvent], first
 
 @unhurried
 @given(event_logs(), st.lists(st.integers(0, 90), max_size=5), st.sampled_from("abc"))
-def test_the_company_on_a_node_is_those_who_are_there(log: list[WatchEvent], asked: list[int], node: str) -> None:
+def test_company_of_a_node_is_the_pods_bound_to_it(log: list[WatchEvent], asked: list[int], node: str) -> None:
     world = World(log)
     for rv in asked:  # in whatever order
         there = {n: pod for n, pod in naive(log, rv)[1].items() if pod.get("spec", {}).get("nodeName") == node}
@@ -177,9 +177,9 @@ def test_the_company_on_a_node_is_those_who_are_there(log: list[WatchEvent], ask
 
 @unhurried
 @given(event_logs(), st.data())
-def test_the_order_in_which_different_watches_arrive_means_nothing(log: list[WatchEvent], data: st.DataObject) -> None:
-    """Each watch keeps its order; one may be far behind the other."""
-    queues = {resource: [one for one in log if one.resource == resource] for resource in ("nodes", "pods")}
+def test_interleaving_of_watches_does_not_matter(log: list[WatchEvent], data: st.DataObject) -> None:
+    """Each watch keeps its order, but may be far behind the other."""
+    queues = {resource: [event_ for event_ in log if event_.resource == resource] for resource in ("nodes", "pods")}
     arrived = []
     while any(queues.values()):
         resource = data.draw(st.sampled_from([name for name, queue in queues.items() if queue]))
@@ -190,20 +190,22 @@ def test_the_order_in_which_different_watches_arrive_means_nothing(log: list[Wat
 
 @unhurried
 @given(event_logs(), st.lists(st.integers(0, 30), max_size=6), st.data())
-def test_what_was_read_in_parts_is_what_is_read_at_once(
+def test_incremental_reading_gives_the_same_world_as_a_full_read(
     log: list[WatchEvent], lengths: list[int], data: st.DataObject
 ) -> None:
-    """Also where an event is late within its own watch, and where fewer records are asked for than before."""
+    """Including late events within a watch, and reads of fewer records than before."""
     arrived = data.draw(st.permutations(log)) if data.draw(st.booleans()) else log
-    for one in arrived:
-        one.object.setdefault("spec", {})
+    for event_ in arrived:
+        event_.object.setdefault("spec", {})
     watched, earlier = WatchReader(), []
     for length in [*lengths, len(arrived)]:
-        if {(one.resource, one.rv) for one in arrived[:length]} & {(one.resource, one.rv) for one in arrived[length:]}:
+        if {(event_.resource, event_.rv) for event_ in arrived[:length]} & {
+            (event_.resource, event_.rv) for event_ in arrived[length:]
+        }:
             continue  # in the middle of a list
         world, facts = watched.read(arrived, len(arrived[:length]))
-        whole = World(arrived[:length])
-        earlier.append((world, whole))
+        expected = World(arrived[:length])
+        earlier.append((world, expected))
         for then, at_once in earlier:  # what is read later changes none of them
             assert [then.at(rv) for rv in (0, 90, 7, 30, 3)] == [at_once.at(rv) for rv in (0, 90, 7, 30, 3)]
             assert then.latest() == at_once.latest()
@@ -211,10 +213,10 @@ def test_what_was_read_in_parts_is_what_is_read_at_once(
         assert vars(facts) == vars(anew)
 
 
-# -- what a history tells of it
+# -- facts derived from a history
 
 
-def test_a_history_knows_its_world_from_the_first_list_on() -> None:
+def test_history_has_its_world_from_the_first_list_on() -> None:
     h = HistoryBuilder()
     h.pod("probe-1")
     world = h.history().world
@@ -222,7 +224,7 @@ def test_a_history_knows_its_world_from_the_first_list_on() -> None:
     assert set(world.latest().pods) == {f"{NAMESPACE}/bystander", f"{NAMESPACE}/probe-1"}
 
 
-def test_a_binding_is_the_first_sight_of_a_pod_on_a_node() -> None:
+def test_binding_is_the_first_event_with_the_pod_on_a_node() -> None:
     h = HistoryBuilder()
     uid = h.pod("probe-1")
     h.bind("probe-1", "node-2")
@@ -232,14 +234,14 @@ def test_a_binding_is_the_first_sight_of_a_pod_on_a_node() -> None:
     assert (binding.pod, binding.node, binding.rv) == (f"{NAMESPACE}/probe-1", "node-2", bound_at)
 
 
-def test_a_pod_that_was_created_on_its_node_was_not_bound() -> None:
+def test_pod_created_with_a_node_has_no_binding() -> None:
     h = HistoryBuilder()
     h.pod("filler-1", role="filler", node="node-1")
     h.condition("filler-1", status="True")
     assert not h.history().bindings
 
 
-def test_a_pod_created_again_under_its_name_has_a_binding_of_its_own() -> None:
+def test_recreated_pod_has_its_own_binding() -> None:
     h = HistoryBuilder()
     old = h.pod("probe-1")
     h.bind("probe-1", "node-1")
@@ -251,7 +253,7 @@ def test_a_pod_created_again_under_its_name_has_a_binding_of_its_own() -> None:
     assert {uid: binding.node for uid, binding in bindings.items()} == {old: "node-1", new: "node-2"}
 
 
-def test_own_pods_are_those_that_bear_one_of_the_candidates_names() -> None:
+def test_own_pods_are_those_with_a_scheduler_name_of_the_candidate() -> None:
     h = HistoryBuilder()
     own = h.pod("probe-1")
     second = h.pod("probe-2", scheduler="tested-too")
@@ -261,7 +263,7 @@ def test_own_pods_are_those_that_bear_one_of_the_candidates_names() -> None:
     assert set(History([run, *history.records[1:]]).own_pods()) == {own, second}
 
 
-def test_what_was_shown_after_a_revision_was_not_known_before_it() -> None:
+def test_view_shown_at_a_revision_does_not_count_before_it() -> None:
     h = HistoryBuilder()
     start = h.rv
     h.node("node-1", labels={"a": "b"})

@@ -1,4 +1,4 @@
-"""Random worlds: the smallest world that fails is the finding, where a search has found one."""
+"""core/random-worlds: the finding is the smallest failing world, if a search found one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def searched(h: HistoryBuilder, **fields: Any) -> HistoryBuilder:
 
 
 def two_misplaced() -> HistoryBuilder:
-    """Pods that are too large, one of a world that was made smaller, and one of the smallest."""
+    """Two misplaced pods: `early` of a world before reduction, and `late` of the smallest world."""
     h = HistoryBuilder("core/random-worlds")
     h.seen()
     for name in ("early", "late"):
@@ -27,7 +27,7 @@ def two_misplaced() -> HistoryBuilder:
     return h
 
 
-def test_a_search_that_finds_nothing_passes_and_says_how_many() -> None:
+def test_search_without_findings_passes_with_the_number_of_worlds() -> None:
     h = HistoryBuilder("core/random-worlds")
     h.pod("fits", cpu="1")
     h.bind("fits", "node-1")
@@ -35,7 +35,7 @@ def test_a_search_that_finds_nothing_passes_and_says_how_many() -> None:
     told(searched(h).verdict(), "passed", "", "12 worlds: 1 pods bound")
 
 
-def test_the_smallest_world_is_the_finding() -> None:
+def test_finding_is_the_smallest_failing_world() -> None:
     h = two_misplaced()
     verdict = searched(h, pods=[h.uid("late")]).verdict()
     told(verdict, "failed", "infeasible-node", "late was bound", f"in a world of {WORDS};", "replay 0a1b2c3d")
@@ -45,7 +45,7 @@ def test_the_smallest_world_is_the_finding() -> None:
     }  # fmt: skip
 
 
-def test_a_pod_that_was_misplaced_once_fails_also_where_the_smallest_world_was_right_at_last() -> None:
+def test_pod_misplaced_once_fails_even_if_the_smallest_world_passes_later() -> None:
     h = two_misplaced()
     h.pod("right", cpu="1")
     h.bind("right", "node-2")
@@ -54,11 +54,11 @@ def test_a_pod_that_was_misplaced_once_fails_also_where_the_smallest_world_was_r
         told(searched(h, pods=pods, steady=False).verdict(), "failed", "infeasible-node", "early was", "not each time")
 
 
-def test_histories_without_a_search_are_judged_by_all_pods() -> None:
+def test_history_without_a_search_is_judged_by_all_pods() -> None:
     told(two_misplaced().verdict(), "failed", "infeasible-node", "early was bound")
 
 
-def test_what_was_not_bound_on_a_busy_machine_is_invalid() -> None:
+def test_unbound_pod_on_an_overloaded_machine_is_invalid() -> None:
     h = HistoryBuilder("core/random-worlds")
     h.pod("fits", cpu="1")
     h.expect("fits", "bound", **{"kube-apiserver": 90.0})
