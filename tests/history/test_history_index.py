@@ -1,4 +1,4 @@
-"""The index of a history answers for any first part of its records as a search of that part does, however it grew."""
+"""The index of a history gives the same results as a search, for any prefix of its records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ASKED: list[tuple[type[Record], dict[str, str]]] = [
 
 
 @given(st.lists(RECORDS, max_size=12), st.lists(st.tuples(st.integers(0, 12), st.sampled_from(ASKED)), max_size=12))
-def test_it_answers_as_a_search_does(
+def test_index_gives_the_same_records_as_a_search(
     records: list[Record], questions: list[tuple[int, tuple[type[Record], dict[str, str]]]]
 ) -> None:
     growing: list[Record] = []
@@ -34,8 +34,8 @@ def test_it_answers_as_a_search_does(
         end = min(wanted, len(growing))
         places = [
             place
-            for place, one in enumerate(records[:end])
-            if type(one) is kind and all(getattr(one, name) == value for name, value in attributes.items())
+            for place, record in enumerate(records[:end])
+            if type(record) is kind and all(getattr(record, name) == value for name, value in attributes.items())
         ]
         assert list(index.places(kind, end, **attributes)) == places
         assert list(index.of(kind, end, **attributes)) == [records[place] for place in places]

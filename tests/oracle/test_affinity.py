@@ -64,7 +64,7 @@ def term(*expressions: dict[str, Any], fields: tuple[dict[str, Any], ...] = ()) 
         (requirement("k", "Lt", "4"), "3", True),
         (requirement("k", "Lt", "4"), "4", False),
         (requirement("k", "Lt", "4"), None, False),
-        # malformed: the API refuses them, and they hold nowhere
+        # malformed: the API refuses them, and they match no node
         (requirement("k", "In"), "a", False),
         (requirement("k", "NotIn"), "a", False),
         (requirement("k", "Exists", "a"), "a", False),
@@ -74,13 +74,13 @@ def term(*expressions: dict[str, Any], fields: tuple[dict[str, Any], ...] = ()) 
         (requirement("k", "Near", "a"), "a", False),
     ],
 )
-def test_operators(expression: dict[str, Any], value: str | None, holds: bool) -> None:
-    """Whether a label with this value (None: no such label) meets a requirement."""
+def test_operators_of_requirements(expression: dict[str, Any], value: str | None, holds: bool) -> None:
+    """A label with this value (None: no such label) meets the requirement or not."""
     assert matches(expression, {} if value is None else {"k": value}) is holds
 
 
-def test_a_node_selector_needs_every_label() -> None:
-    """And each that differs or is missing is a reason."""
+def test_node_selector_requires_every_label() -> None:
+    """Each label that differs or is missing is a reason."""
     assert mismatches(pod(disk="ssd", zone="a"), node(disk="ssd", zone="a", more="x")) == ()
     assert mismatches(pod(disk="ssd", zone="a"), node(disk="hdd")) == (
         "node selector disk=ssd: the node has disk=hdd",
@@ -117,13 +117,13 @@ IN_A, IN_B, SSD = requirement("zone", "In", "a"), requirement("zone", "In", "b")
         ([term(fields=(requirement("metadata.name", "Exists"),))], False),
     ],
 )
-def test_terms_are_ored_and_what_is_in_a_term_is_anded(terms: list[dict[str, Any]], selected: bool) -> None:
-    """Tried on the node n1 in zone a with a hard disk. A term with nothing in it selects nothing."""
+def test_terms_are_ored_and_requirements_of_a_term_are_anded(terms: list[dict[str, Any]], selected: bool) -> None:
+    """The node is n1 in zone a with a hard disk; an empty term selects nothing."""
     assert (mismatches(pod(*terms), node(zone="a", disk="hdd")) == ()) is selected
 
 
 def test_required_affinity_without_terms_selects_nothing() -> None:
-    """No term matches, so no node does."""
+    """No term matches, so no node is selected."""
     manifest = {
         "metadata": {"name": "p"},
         "spec": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}},
@@ -132,7 +132,7 @@ def test_required_affinity_without_terms_selects_nothing() -> None:
 
 
 def test_selector_and_affinity_must_both_hold() -> None:
-    """One does not make up for the other."""
+    """Neither replaces the other."""
     assert mismatches(pod(term(IN_A), disk="ssd"), node(zone="a", disk="ssd")) == ()
     assert len(mismatches(pod(term(IN_A), disk="ssd"), node(zone="a"))) == 1
     assert len(mismatches(pod(term(IN_A), disk="ssd"), node(disk="ssd"))) == 1
@@ -140,14 +140,14 @@ def test_selector_and_affinity_must_both_hold() -> None:
 
 
 def test_preferred_affinity_excludes_nothing() -> None:
-    """It is for scoring."""
+    """Preferred affinity is used for scoring only."""
     preferred = [{"weight": 1, "preference": term(IN_B)}]
     manifest = {"metadata": {"name": "p"}, "spec": {"affinity": {"nodeAffinity": {PREFERRED: preferred}}}}
     assert mismatches(manifest, node(zone="a")) == ()
 
 
-def test_the_reason_shows_the_first_failure_of_every_term() -> None:
-    """Beside what the node has instead."""
+def test_reason_shows_the_first_failure_of_every_term() -> None:
+    """The reason also shows the node's own values."""
     terms = term(IN_B), term(IN_A, SSD), term(fields=(requirement("metadata.name", "In", "n2"),)), {}
     (reason,) = mismatches(pod(*terms), node(zone="a"))
     assert reason == (
@@ -169,20 +169,20 @@ OPPOSITES = {"In": "NotIn", "NotIn": "In", "Exists": "DoesNotExist", "DoesNotExi
 
 @given(EXPRESSIONS.filter(lambda e: e["operator"] in OPPOSITES), LABELS)
 def test_opposite_operators_never_agree(expression: dict[str, Any], labels: dict[str, str]) -> None:
-    """Law: In and NotIn, Exists and DoesNotExist split all nodes between them."""
+    """Law: In and NotIn, and Exists and DoesNotExist, partition all nodes."""
     opposite = {**expression, "operator": OPPOSITES[expression["operator"]]}
     assert matches(expression, labels) is not matches(opposite, labels)
 
 
 @given(st.lists(TERMS, min_size=1, max_size=3), TERMS, LABELS)
-def test_another_term_never_excludes_a_node(terms: list[Any], more: dict[str, Any], labels: dict[str, str]) -> None:
+def test_additional_term_never_excludes_a_node(terms: list[Any], more: dict[str, Any], labels: dict[str, str]) -> None:
     """Law: terms are ORed."""
     if not mismatches(pod(*terms), node(**labels)):
         assert not mismatches(pod(*terms, more), node(**labels))
 
 
 @given(TERMS.filter(lambda t: t["matchExpressions"]), EXPRESSIONS, LABELS)
-def test_another_expression_never_admits_a_node(
+def test_additional_expression_never_admits_a_node(
     base: dict[str, Any], more: dict[str, Any], labels: dict[str, str]
 ) -> None:
     """Law: expressions are ANDed."""

@@ -1,4 +1,4 @@
-"""The oracle says when it would be guessing, and only then."""
+"""The oracle reports fields that it does not model, and only those."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ AS_THE_API_RETURNS_IT = pod(
 )  # fmt: skip
 
 
-def test_all_that_is_modelled_or_has_no_effect_is_passed_over() -> None:
-    """A pod that uses a bit of everything that the oracle knows needs no caveat."""
+def test_modelled_and_irrelevant_fields_are_not_reported() -> None:
+    """A pod with every field that the oracle models has no gap."""
     neighbour = AS_THE_API_RETURNS_IT | {"metadata": {"name": "other", "namespace": "default", "uid": "other"}}
     assert unmodelled(AS_THE_API_RETURNS_IT, [AS_THE_API_RETURNS_IT, neighbour], [NODE]) == ()
 
@@ -112,25 +112,25 @@ def claim(**source: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_is_not_modelled_is_named(spec: dict[str, Any], named: str) -> None:
-    """Whether it is known and left out, or has been invented since."""
+def test_unmodelled_field_is_named(spec: dict[str, Any], named: str) -> None:
+    """Known fields that are not modelled, and unknown fields."""
     assert unmodelled(pod(**spec), [], [NODE]) == (named,)
 
 
 @pytest.mark.parametrize("empty", [None, [], {}, "", False])
-def test_a_field_that_is_not_in_use_is_not_named(empty: object) -> None:
-    """A client that writes every field out, empty, uses none of them."""
+def test_unused_field_is_not_named(empty: object) -> None:
+    """A client may write unused fields with empty values."""
     assert unmodelled(pod(resourceClaims=empty, somethingOfTomorrow=empty), [], [NODE]) == ()
 
 
-def test_an_unknown_field_of_a_nodes_spec_is_named() -> None:
-    """Like taints, it may keep pods off without their asking."""
+def test_unknown_field_of_a_node_spec_is_named() -> None:
+    """Like taints, such a field may repel pods."""
     node = {"metadata": {"name": "n1"}, "spec": {"moonPhase": "full"}, "status": {"somethingElse": 1}}
     assert unmodelled(pod(), [], [node]) == ("spec.moonPhase of node n1",)
 
 
 def test_each_gap_is_named_once() -> None:
-    """However often it is in use."""
+    """Even if several constraints use the field."""
     constraint = {"whenUnsatisfiable": "DoNotSchedule", "mood": "even"}
     assert unmodelled(pod(topologySpreadConstraints=[constraint, constraint]), [], []) == (
         "spec.topologySpreadConstraints[].mood",
@@ -174,23 +174,23 @@ WEB = {"labelSelector": {"matchLabels": {"app": "web"}}}
         ("has ended", guarded(phase="Succeeded", **WEB), False),
     ],
 )
-def test_anti_affinity_of_pods_on_nodes_is_named_if_it_may_mean_the_pod(
+def test_anti_affinity_of_bound_pods_is_named_if_it_may_apply_to_the_pod(
     described: str, neighbour: Manifest, named: bool
 ) -> None:
-    """Required anti-affinity is symmetric: pods that have it keep others off."""
+    """Required anti-affinity is symmetric: it also repels pods that do not have it."""
     expected = ("required anti-affinity of " + f"{neighbour['metadata']['namespace']}/guard",) if named else ()
     assert rules_about_others(pod(labels={"app": "web"}), [neighbour]) == expected, described
 
 
-def test_a_pods_own_anti_affinity_is_named_once() -> None:
-    """As its own: a bound pod is not its own neighbour."""
+def test_anti_affinity_of_the_pod_itself_is_named_once() -> None:
+    """A bound pod is not its own neighbour."""
     own = guarded(**WEB)
     own["metadata"]["labels"] = {"app": "web"}
     assert rules_about_others(own, [own]) == ("spec.affinity.podAntiAffinity (required)",)
 
 
-def test_a_namespace_that_a_neighbour_selects_matters_while_its_labels_are_not_known() -> None:
-    """Once they are known the oracle decides."""
+def test_namespace_selector_of_a_neighbour_is_named_if_labels_are_unknown() -> None:
+    """The oracle decides once the labels are known."""
     selecting = {"namespaceSelector": {"matchLabels": {"a": "b"}}, **WEB}
     here, neighbour = pod(labels={"app": "web"}), guarded(namespace="elsewhere", **selecting)
     assert unmodelled(here, [neighbour], [NODE]) == ("the namespaceSelector of elsewhere/guard",)
@@ -209,15 +209,15 @@ def test_a_namespace_that_a_neighbour_selects_matters_while_its_labels_are_not_k
         ("not nominated", pod("n", priority=5), False),
     ],
 )
-def test_room_kept_for_a_nominated_pod_is_named(described: str, other: Manifest, named: bool) -> None:
-    """Pods of no higher priority leave it alone, although the node looks free."""
+def test_nominated_pod_of_no_lower_priority_is_named(described: str, other: Manifest, named: bool) -> None:
+    """Pods of the same or a lower priority leave these resources free, although the node appears to have room."""
     expected = ("status.nominatedNodeName of default/n",) if named else ()
     assert kept_free(pod(priority=1), [other]) == expected, described
     assert unmodelled(pod(priority=1), [other], [NODE]) == ()
 
 
-def test_an_extended_resource_that_is_served_by_a_device_class_is_named() -> None:
-    """What another pod was given shows that its amount on the node is not the whole story."""
+def test_extended_resource_of_a_device_class_is_named() -> None:
+    """A device allocated to another pod shows that the amount on the node does not decide alone."""
     mapping = {"containerName": "main", "resourceName": "x.io/gpu", "requestName": "r"}
     served = pod("served", nodeName="n1", status={"extendedResourceClaimStatus": {"requestMappings": [mapping]}})
     wants = pod(containers=[{"name": "main", "resources": {"requests": {"x.io/gpu": "1"}}}])
@@ -225,7 +225,7 @@ def test_an_extended_resource_that_is_served_by_a_device_class_is_named() -> Non
     assert unmodelled(pod(), [served], [NODE]) == ()
 
 
-def test_node_resources_taken_through_claims_are_named() -> None:
-    """The oracle would count the node as emptier than it is (gate DRANodeAllocatableResources)."""
+def test_node_resources_allocated_by_claims_are_named() -> None:
+    """Otherwise the oracle would count too little usage (feature gate DRANodeAllocatableResources)."""
     user = pod("user", nodeName="n1", status={"nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "c"}]})
     assert unmodelled(pod(), [user], [NODE]) == ("status.nodeAllocatableResourceClaimStatuses of default/user",)

@@ -1,4 +1,4 @@
-"""ResourceClaims: which nodes they leave a pod, one world for each rule."""
+"""ResourceClaims: which nodes are nodes_left for a pod, one world for each rule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RED, BLUE = {"color": {"string": "red"}}, {"color": {"string": "blue"}}
 
 
 def pod(*claims: str, statuses: list[Manifest] | None = None, **entry: str) -> Manifest:
-    """`entry`: of its resourceClaims, instead of `claims`."""
+    """A pod with these claims, or with the fields `entry` as its only entry of resourceClaims."""
     entries = [{"name": "devices", **entry}] if entry else [{"name": c, "resourceClaimName": c} for c in claims]
     status: Manifest = {"phase": "Pending", **({"resourceClaimStatuses": statuses} if statuses is not None else {})}
     metadata = {"name": "probe", "namespace": "default", "uid": "probe"}
@@ -44,7 +44,7 @@ def claim(*selectors: Manifest, count: int = 1, metadata: Manifest | None = None
 
 
 def allocation(*devices: str, node: str = "") -> Manifest:
-    """Of devices, each as POOL/NAME."""
+    """An allocation of devices, each given as POOL/NAME."""
     results = [
         {"request": "r", "driver": DRIVER, "pool": pool, "device": name}
         for pool, name in (device.split("/") for device in devices)
@@ -54,7 +54,7 @@ def allocation(*devices: str, node: str = "") -> Manifest:
 
 
 def pool(name: str, *attributes: Manifest, slices: int = 1, **spec: Any) -> Manifest:
-    """With devices d0, d1, ...; on the node of its name, unless `spec` says otherwise."""
+    """A ResourceSlice with devices d0, d1, ..., for the node of the same name unless `spec` sets another."""
     devices = [{"name": f"d{number}", "attributes": found} for number, found in enumerate(attributes)]
     where = spec or {"nodeName": name}
     pool = {"name": name, "generation": 1, "resourceSliceCount": slices}
@@ -63,35 +63,38 @@ def pool(name: str, *attributes: Manifest, slices: int = 1, **spec: Any) -> Mani
 
 def inventory(claims: dict[str, Manifest], *slices: Manifest, selectors: tuple[Manifest, ...] = ()) -> Inventory:
     classes = {"any": {"metadata": {"name": "any"}, "spec": {"selectors": list(selectors)}}}
-    named = {f"default/{name}": {**one, "metadata": {**one["metadata"], "name": name}} for name, one in claims.items()}
-    return Inventory(named, {str(number): one for number, one in enumerate(slices)}, classes)
+    named = {
+        f"default/{name}": {**manifest, "metadata": {**manifest["metadata"], "name": name}}
+        for name, manifest in claims.items()
+    }
+    return Inventory(named, {str(number): slice_ for number, slice_ in enumerate(slices)}, classes)
 
 
-def left(asker: Manifest, there: Inventory) -> list[str]:
-    assert unmodelled(asker, (), NODES, {}, None, there) == ()
-    return sorted(name for name, why in check(asker, NODES, (), inventory=there).items() if not why)
+def nodes_left(asker: Manifest, inventory_: Inventory) -> list[str]:
+    assert unmodelled(asker, (), NODES, {}, None, inventory_) == ()
+    return sorted(name for name, why in check(asker, NODES, (), inventory=inventory_).items() if not why)
 
 
-def test_a_claim_leaves_the_nodes_with_enough_free_devices() -> None:
+def test_claim_leaves_the_nodes_with_enough_free_devices() -> None:
     slices = (pool("a", {}), pool("b", {}, {}))
-    assert left(pod("c"), inventory({"c": claim()}, *slices)) == EVERYWHERE
-    assert left(pod("c"), inventory({"c": claim(count=2)}, *slices)) == ["b"]
-    assert left(pod("c"), inventory({"c": claim(count=3)}, *slices)) == []
+    assert nodes_left(pod("c"), inventory({"c": claim()}, *slices)) == EVERYWHERE
+    assert nodes_left(pod("c"), inventory({"c": claim(count=2)}, *slices)) == ["b"]
+    assert nodes_left(pod("c"), inventory({"c": claim(count=3)}, *slices)) == []
     taken = claim(allocation=allocation("b/d0", node="b"))
-    assert left(pod("c"), inventory({"c": claim(count=2), "other": taken}, *slices)) == []
+    assert nodes_left(pod("c"), inventory({"c": claim(count=2), "other": taken}, *slices)) == []
     seen = claim(allocation={"devices": {"results": [{**taken["status"]["allocation"]["devices"]["results"][0]}]}})
     seen["status"]["allocation"]["devices"]["results"][0]["adminAccess"] = True
-    there = inventory({"c": claim(count=2), "other": seen}, *slices)
-    assert not check(pod("c"), NODES, (), inventory=there)["b"]
+    inventory_ = inventory({"c": claim(count=2), "other": seen}, *slices)
+    assert not check(pod("c"), NODES, (), inventory=inventory_)["b"]
 
 
-def test_devices_are_selected_by_class_and_by_request() -> None:
+def test_devices_are_selected_by_class_and_request() -> None:
     slices = (pool("a", RED), pool("b", BLUE))
-    assert left(pod("c"), inventory({"c": claim(color("red"))}, *slices)) == ["a"]
-    assert left(pod("c"), inventory({"c": claim()}, *slices, selectors=(color("blue"),))) == ["b"]
-    assert left(pod("c"), inventory({"c": claim(color("red"))}, *slices, selectors=(color("blue"),))) == []
-    assert left(pod("c"), inventory({"c": claim(cel(f'device.driver == "{DRIVER}"'))}, *slices)) == EVERYWHERE
-    assert left(pod("c"), inventory({"c": claim(cel('device.driver == "example.org"'))}, *slices)) == []
+    assert nodes_left(pod("c"), inventory({"c": claim(color("red"))}, *slices)) == ["a"]
+    assert nodes_left(pod("c"), inventory({"c": claim()}, *slices, selectors=(color("blue"),))) == ["b"]
+    assert nodes_left(pod("c"), inventory({"c": claim(color("red"))}, *slices, selectors=(color("blue"),))) == []
+    assert nodes_left(pod("c"), inventory({"c": claim(cel(f'device.driver == "{DRIVER}"'))}, *slices)) == EVERYWHERE
+    assert nodes_left(pod("c"), inventory({"c": claim(cel('device.driver == "example.org"'))}, *slices)) == []
 
 
 @pytest.mark.parametrize(
@@ -102,69 +105,71 @@ def test_devices_are_selected_by_class_and_by_request() -> None:
         ({"ready": {"bool": False}}, f'device.attributes["{DRIVER}"].ready == false', True),
         ({f"{DRIVER}/color": {"string": "red"}}, f'device.attributes["{DRIVER}"].color == "red"', True),
         ({"other.org/color": {"string": "red"}}, 'device.attributes["other.org"].color == "red"', True),
-        # An error of CEL beside what is false is none.
+        # An error in CEL does not matter beside a false operand.
         ({}, f'device.attributes["{DRIVER}"].none == 1 && device.driver == "example.org"', False),
     ],
 )
 def test_attributes_are_compared_by_type_and_domain(attributes: Manifest, expression: str, fits: bool) -> None:
-    there = inventory({"c": claim(cel(expression))}, pool("a", attributes))
-    assert left(pod("c"), there) == (["a"] if fits else [])
+    inventory_ = inventory({"c": claim(cel(expression))}, pool("a", attributes))
+    assert nodes_left(pod("c"), inventory_) == (["a"] if fits else [])
 
 
-def test_each_request_gets_devices_of_its_own() -> None:
-    """Whichever comes first: the red one must be left to the claim that wants it."""
+def test_each_request_gets_its_own_devices() -> None:
+    """In either order of the claims, the red device is nodes_left for the claim that needs it."""
     for slices, found in (((pool("a", RED, BLUE), pool("b", RED)), ["a"]), ((pool("a", BLUE, BLUE),), [])):
         for picky, easy in (("c", "d"), ("d", "c")):
-            there = inventory({picky: claim(color("red")), easy: claim()}, *slices)
-            assert left(pod("c", "d"), there) == found
+            inventory_ = inventory({picky: claim(color("red")), easy: claim()}, *slices)
+            assert nodes_left(pod("c", "d"), inventory_) == found
 
 
-def test_slices_are_of_a_node_of_all_or_of_those_that_are_selected() -> None:
-    assert left(pod("c"), inventory({"c": claim()}, pool("p", {}, nodeName="b"))) == ["b"]
-    assert left(pod("c"), inventory({"c": claim()}, pool("p", {}, allNodes=True))) == EVERYWHERE
+def test_slices_apply_to_one_node_all_nodes_or_selected_nodes() -> None:
+    assert nodes_left(pod("c"), inventory({"c": claim()}, pool("p", {}, nodeName="b"))) == ["b"]
+    assert nodes_left(pod("c"), inventory({"c": claim()}, pool("p", {}, allNodes=True))) == EVERYWHERE
     terms = [{"matchExpressions": [{"key": "name", "operator": "NotIn", "values": ["a"]}]}]
-    assert left(pod("c"), inventory({"c": claim()}, pool("p", {}, nodeSelector={"nodeSelectorTerms": terms}))) == ["b"]
+    assert nodes_left(
+        pod("c"), inventory({"c": claim()}, pool("p", {}, nodeSelector={"nodeSelectorTerms": terms}))
+    ) == ["b"]
 
 
-def test_nothing_of_an_incomplete_pool_is_allocated() -> None:
-    assert left(pod("c"), inventory({"c": claim()}, pool("a", {}, slices=2))) == []
+def test_incomplete_pool_is_not_allocated() -> None:
+    assert nodes_left(pod("c"), inventory({"c": claim()}, pool("a", {}, slices=2))) == []
 
 
-def test_what_is_allocated_is_used_where_it_is() -> None:
-    there = claim(allocation=allocation("a/d0", node="a"))
-    assert left(pod("c"), inventory({"c": there}, pool("a", {}))) == ["a"]
-    assert left(pod("c"), inventory({"c": claim(allocation=allocation("p/d0"))}, pool("p", {}, allNodes=True))) == [
-        *EVERYWHERE
-    ]
-    both = inventory({"c": there, "d": claim()}, pool("a", {}), pool("b", {}))
-    assert left(pod("c", "d"), both) == []
+def test_allocated_devices_are_used_on_their_nodes() -> None:
+    allocated = claim(allocation=allocation("a/d0", node="a"))
+    assert nodes_left(pod("c"), inventory({"c": allocated}, pool("a", {}))) == ["a"]
+    assert nodes_left(
+        pod("c"), inventory({"c": claim(allocation=allocation("p/d0"))}, pool("p", {}, allNodes=True))
+    ) == [*EVERYWHERE]
+    both = inventory({"c": allocated, "d": claim()}, pool("a", {}), pool("b", {}))
+    assert nodes_left(pod("c", "d"), both) == []
 
 
-def test_a_claim_that_can_have_no_more_consumers_is_not_modelled() -> None:
+def test_claim_with_the_maximum_of_consumers_is_not_modelled() -> None:
     for last, found in (("other", ["a claim with as many consumers as it can have"]), ("probe", [])):
         consumers = [{"uid": str(number)} for number in range(255)] + [{"uid": last}]
         used = claim(allocation=allocation("a/d0", node="a"), reservedFor=consumers)
         assert gaps(inventory({"c": used}, pool("a", {}))) == found
 
 
-def test_a_claim_or_a_class_that_is_not_there_leaves_no_node() -> None:
-    assert left(pod("none"), inventory({"c": claim()}, pool("a", {}))) == []
+def test_missing_claim_or_class_leaves_no_node() -> None:
+    assert nodes_left(pod("none"), inventory({"c": claim()}, pool("a", {}))) == []
     going = claim(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-    assert left(pod("c"), inventory({"c": going}, pool("a", {}))) == []
+    assert nodes_left(pod("c"), inventory({"c": going}, pool("a", {}))) == []
     classless = inventory({"c": claim()}, pool("a", {}))
-    assert left(pod("c"), Inventory(classless.claims, classless.slices, {})) == []
+    assert nodes_left(pod("c"), Inventory(classless.claims, classless.slices, {})) == []
 
 
-def test_a_claim_from_a_template_is_the_one_in_the_pods_status_and_its_own() -> None:
+def test_templated_claim_is_named_in_the_status_and_owned_by_the_pod() -> None:
     owned = {"ownerReferences": [{"uid": "probe", "controller": True}]}
     templated = {"resourceClaimTemplateName": "t"}
     made = [{"name": "devices", "resourceClaimName": "c"}]
     slices = pool("a", {})
-    assert left(pod(statuses=made, **templated), inventory({"c": claim(metadata=owned)}, slices)) == ["a"]
-    assert left(pod(statuses=made, **templated), inventory({"c": claim()}, slices)) == []
-    assert left(pod(statuses=[], **templated), inventory({"c": claim(metadata=owned)}, slices)) == []
-    # None was needed: that is for kube-controller-manager to say.
-    assert left(pod(statuses=[{"name": "devices"}], **templated), inventory({}, slices)) == EVERYWHERE
+    assert nodes_left(pod(statuses=made, **templated), inventory({"c": claim(metadata=owned)}, slices)) == ["a"]
+    assert nodes_left(pod(statuses=made, **templated), inventory({"c": claim()}, slices)) == []
+    assert nodes_left(pod(statuses=[], **templated), inventory({"c": claim(metadata=owned)}, slices)) == []
+    # A status without a claim: kube-controller-manager decided that none is needed.
+    assert nodes_left(pod(statuses=[{"name": "devices"}], **templated), inventory({}, slices)) == EVERYWHERE
 
 
 @pytest.mark.parametrize(
@@ -183,8 +188,8 @@ def test_requests_that_are_not_modelled_are_named(change: Manifest, gap: str) ->
     assert gaps(inventory({"c": wants}, pool("a", RED))) == [gap]
 
 
-def gaps(there: Inventory) -> list[str]:
-    return list(unmodelled(pod("c"), (), NODES, {}, None, there))
+def gaps(inventory_: Inventory) -> list[str]:
+    return list(unmodelled(pod("c"), (), NODES, {}, None, inventory_))
 
 
 def test_claims_and_slices_that_are_not_modelled_are_named() -> None:
@@ -212,7 +217,7 @@ def test_claims_and_slices_that_are_not_modelled_are_named() -> None:
     ]
 
 
-def test_claims_are_not_modelled_where_what_there_is_is_not_known() -> None:
+def test_claims_are_not_modelled_without_an_inventory() -> None:
     assert unmodelled(pod("c"), (), NODES, {}) == ("spec.resourceClaims",)
 
 
@@ -227,9 +232,7 @@ def test_claims_are_not_modelled_where_what_there_is_is_not_known() -> None:
         ([], 1, 1),
     ],
 )
-def test_an_allocation_is_compared_with_what_is_asked_for_and_with_the_node(
-    devices: list[str], count: int, wrong: int
-) -> None:
+def test_allocation_is_compared_with_the_request_and_the_node(devices: list[str], count: int, wrong: int) -> None:
     asked = claim(color("red"), count=count, allocation=allocation(*devices))
-    there = inventory({"c": asked}, pool("a", RED, BLUE), pool("b", RED))
-    assert len(list(mistakes(asked, there, NODES[0]))) == wrong
+    inventory_ = inventory({"c": asked}, pool("a", RED, BLUE), pool("b", RED))
+    assert len(list(mistakes(asked, inventory_, NODES[0]))) == wrong

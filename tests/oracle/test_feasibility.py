@@ -1,4 +1,4 @@
-"""The oracle as a whole: where a pod could go, and the laws that any answer must obey."""
+"""The oracle as a whole: on which nodes a pod fits, and the laws that every answer obeys."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def node(
     }
 
 
-def test_every_node_is_answered_with_all_its_reasons() -> None:
-    """One look tells why each node is out; an empty tuple is a node that fits."""
+def test_each_node_has_all_its_reasons() -> None:
+    """Each node has all its reasons; an empty tuple means that the pod fits."""
     probe = pod(cpu="1500m", nodeSelector={"disk": "ssd"})
     probe["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
     web = pod("web", node="worst", cpu="3")
@@ -60,34 +60,34 @@ def test_every_node_is_answered_with_all_its_reasons() -> None:
 
 
 def test_pods_count_on_their_own_node_only() -> None:
-    """And not at all while they are on none, or on one that is not there."""
+    """Pods without a node, or on a node that does not exist, do not count."""
     others = [pod("a", node="n1", cpu="4"), pod("b", cpu="4"), pod("c", node="gone", cpu="4")]
     assert check(pod(), [node("n1"), node("n2")], others) == {"n1": ("cpu: needs 1000m, 0m free of 4000m",), "n2": ()}
 
 
-def test_a_bound_pod_is_asked_about_as_if_it_were_not() -> None:
-    """Neither does its nodeName rule out other nodes, nor does it stand in its own way."""
+def test_bound_pod_is_checked_as_if_it_were_unbound() -> None:
+    """Its nodeName does not exclude other nodes, and it does not count against itself."""
     bound = pod(cpu="4", node="n1")
     assert check(bound, [node("n1"), node("n2")], [bound]) == {"n1": (), "n2": ()}
 
 
-def test_a_pod_recreated_under_its_name_is_another_pod() -> None:
-    """The uid tells them apart: the old one still holds its place."""
+def test_recreated_pod_is_another_pod() -> None:
+    """Pods are distinguished by uid: the old pod still uses resources."""
     old, new = pod("old", node="n1", cpu="4"), pod("new", cpu="4")
     old["metadata"]["name"] = new["metadata"]["name"] = "same"
     assert check(new, [node("n1")], [old, new])["n1"]
 
 
-def test_manifests_without_a_uid_are_told_apart_by_name() -> None:
-    """Such as a pod that no API has seen yet."""
+def test_manifests_without_a_uid_are_distinguished_by_name() -> None:
+    """For example, a pod that no API server has seen."""
     probe, other = pod("probe", cpu="4", node="n1"), pod("other", cpu="4", node="n1")
     del probe["metadata"]["uid"], other["metadata"]["uid"]
     assert check(probe, [node("n1")], [probe])["n1"] == ()
     assert check(probe, [node("n1")], [probe, other])["n1"]
 
 
-def test_a_gated_pod_can_go_nowhere_for_one_reason() -> None:
-    """Whatever else speaks against a node: nobody has looked at it yet."""
+def test_gated_pod_fits_nowhere_for_one_reason() -> None:
+    """The gates are the only reason, whatever else applies."""
     probe = pod(schedulingGates=[{"name": "quota"}, {"name": "security"}])
     nodes = [node("free"), node("full", cpu="0")]
     gated = ("waits for scheduling gates: quota, security",)
@@ -95,14 +95,14 @@ def test_a_gated_pod_can_go_nowhere_for_one_reason() -> None:
     assert check(pod(schedulingGates=[]), nodes, [])["free"] == ()
 
 
-def test_no_nodes_no_answers() -> None:
-    """With nothing to ask about, there is nothing to say."""
+def test_check_without_nodes_is_empty() -> None:
+    """Without nodes, the answer is empty."""
     assert check(pod(), [], []) == {}
     assert check(pod(schedulingGates=[{"name": "g"}]), [], []) == {}
 
 
-def test_views_and_iterators_will_do_and_nothing_is_changed() -> None:
-    """The judge passes the values of its state, which others look at, too."""
+def test_views_and_iterators_are_accepted_and_inputs_are_not_changed() -> None:
+    """The judge passes views of a state that is used elsewhere."""
     nodes, pods = {"n1": node("n1")}, {"default/a": pod("a", node="n1")}
     before = copy.deepcopy((nodes, pods))
     assert check(pod(), nodes.values(), iter(pods.values())) == {"n1": ()}
@@ -111,15 +111,15 @@ def test_views_and_iterators_will_do_and_nothing_is_changed() -> None:
 
 @pytest.mark.parametrize("missing", ["spec", "status"])
 @pytest.mark.parametrize("value", [None, {}])
-def test_what_is_optional_may_be_missing_or_null(missing: str, value: Manifest | None) -> None:
-    """A node that has reported nothing yet has no room; a pod that asks for nothing needs a place all the same."""
+def test_optional_fields_may_be_missing_or_null(missing: str, value: Manifest | None) -> None:
+    """A node without a status has no room for pods, not even for a pod without requests."""
     bare_node = node("n1") | {missing: value}
     bare_pod = pod() | {missing: value}
     (reasons,) = check(bare_pod, [bare_node], [bare_pod]).values()
     assert bool(reasons) is (missing == "status")
 
 
-# Worlds for the laws: small alphabets, so that things meet.
+# Worlds for the laws: small alphabets, so that rules apply often.
 
 CPU = st.sampled_from(["0", "100u", "500m", "1", "2"])
 TAINTS = st.builds(
@@ -178,15 +178,15 @@ def feasible(probe: Manifest, nodes: list[Manifest], others: list[Manifest]) -> 
 
 
 @given(worlds(), pods("newcomer", bound=True))
-def test_another_pod_never_makes_room(world: tuple[Any, ...], newcomer: Manifest) -> None:
-    """Law: what fits with it also fits without it."""
+def test_additional_pod_never_adds_a_feasible_node(world: tuple[Any, ...], newcomer: Manifest) -> None:
+    """Law: if a pod fits beside another pod, it also fits without it."""
     probe, nodes, others = world
     assert feasible(probe, nodes, [*others, newcomer]) <= feasible(probe, nodes, others)
 
 
 @given(worlds(), TOLERATIONS)
-def test_another_toleration_never_closes_a_node(world: tuple[Any, ...], toleration: Manifest) -> None:
-    """Law: tolerations only open."""
+def test_additional_toleration_never_excludes_a_node(world: tuple[Any, ...], toleration: Manifest) -> None:
+    """Law: a toleration only adds nodes."""
     probe, nodes, others = world
     tolerant = copy.deepcopy(probe)
     tolerant["spec"]["tolerations"].append(toleration)
@@ -194,8 +194,8 @@ def test_another_toleration_never_closes_a_node(world: tuple[Any, ...], tolerati
 
 
 @given(worlds(), TAINTS)
-def test_another_taint_never_opens_a_node(world: tuple[Any, ...], taint: Manifest) -> None:
-    """Law: taints only close."""
+def test_additional_taint_never_adds_a_feasible_node(world: tuple[Any, ...], taint: Manifest) -> None:
+    """Law: a taint only excludes nodes."""
     probe, nodes, others = world
     tainted = copy.deepcopy(nodes)
     tainted[0]["spec"]["taints"].append(taint)
@@ -203,8 +203,8 @@ def test_another_taint_never_opens_a_node(world: tuple[Any, ...], taint: Manifes
 
 
 @given(worlds(), CPU)
-def test_asking_for_more_never_opens_a_node(world: tuple[Any, ...], more: str) -> None:
-    """Law: neither in another container, nor before the others, nor as overhead."""
+def test_larger_request_never_adds_a_feasible_node(world: tuple[Any, ...], more: str) -> None:
+    """Law: neither in another container, nor in an init container, nor as overhead."""
     probe, nodes, others = world
     extra = {"name": "more", "resources": {"requests": {"cpu": more}}}
     containers = probe["spec"]["containers"]
@@ -219,16 +219,16 @@ def test_asking_for_more_never_opens_a_node(world: tuple[Any, ...], more: str) -
 
 
 @given(worlds())
-def test_a_node_is_judged_by_itself(world: tuple[Any, ...]) -> None:
-    """Law: the other nodes have no say in it."""
+def test_node_is_checked_independently_of_other_nodes(world: tuple[Any, ...]) -> None:
+    """Law: other nodes do not matter."""
     probe, nodes, others = world
     together = check(probe, nodes, others)
-    assert together == {name: why for one in nodes for name, why in check(probe, [one], others).items()}
+    assert together == {name: why for node_ in nodes for name, why in check(probe, [node_], others).items()}
 
 
 @given(worlds(), st.randoms(use_true_random=False))
-def test_order_changes_nothing(world: tuple[Any, ...], shuffler: random.Random) -> None:
-    """Law: neither of nodes nor of pods decides who fits."""
+def test_order_of_nodes_and_pods_does_not_matter(world: tuple[Any, ...], shuffler: random.Random) -> None:
+    """Law: the order of nodes and of pods does not matter."""
     probe, nodes, others = world
     before = feasible(probe, nodes, others)
     shuffler.shuffle(nodes)
@@ -237,16 +237,16 @@ def test_order_changes_nothing(world: tuple[Any, ...], shuffler: random.Random) 
 
 
 @given(worlds())
-def test_a_terminated_pod_is_as_good_as_gone(world: tuple[Any, ...]) -> None:
-    """Law: Succeeded and Failed pods change no answer."""
+def test_terminated_pod_does_not_count(world: tuple[Any, ...]) -> None:
+    """Law: Succeeded and Failed pods do not matter."""
     probe, nodes, others = world
     left = [other for other in others if other["status"]["phase"] != "Succeeded"]
     assert check(probe, nodes, others) == check(probe, nodes, left)
 
 
 @given(worlds())
-def test_where_a_pod_fits_it_still_fits_once_it_is_there(world: tuple[Any, ...]) -> None:
-    """Law: asked again after its binding, the answer for every node is the same."""
+def test_answers_are_the_same_after_the_binding(world: tuple[Any, ...]) -> None:
+    """Law: the answers for a pod are the same after its binding."""
     probe, nodes, others = world
     before = check(probe, nodes, others)
     for name in NODE_NAMES:

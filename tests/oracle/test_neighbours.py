@@ -1,4 +1,4 @@
-"""Required affinity and anti-affinity between pods: which nodes they leave, one world for each rule."""
+"""Required pod affinity and anti-affinity: which nodes are nodes_left, one world for each rule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NODES = [
 
 
 def pod(name: str = "probe", node: str = "", *, app: str = "web", namespace: str = "default", **kinds: Any) -> Manifest:
-    """`together` and `apart` are the required terms of its affinity and anti-affinity."""
+    """A pod; `together` and `apart` are the required terms of its affinity and anti-affinity."""
     affinity = {
         kind: {REQUIRED: [{"topologyKey": "zone", **term} for term in kinds[short]]}
         for short, kind in (("together", "podAffinity"), ("apart", "podAntiAffinity"))
@@ -41,7 +41,7 @@ def selecting(app: str, **term: Any) -> Manifest:
     return {"labelSelector": {"matchLabels": {"app": app}}, **term}
 
 
-def left(probe: Manifest, *others: Manifest, **arguments: Any) -> list[str]:
+def nodes_left(probe: Manifest, *others: Manifest, **arguments: Any) -> list[str]:
     return sorted(name for name, why in check(probe, NODES, others, NAMESPACES, **arguments).items() if not why)
 
 
@@ -50,48 +50,48 @@ WEB = selecting("web")
 EVERYWHERE = ["a1", "a2", "b1", "nowhere"]
 
 
-def test_affinity_leaves_the_places_where_such_a_pod_is() -> None:
-    """A node without the topology's label is at no place."""
-    assert left(pod(together=[DB]), pod("db", "a1", app="db")) == ["a1", "a2"]
-    assert left(pod(together=[DB]), pod("db", "nowhere", app="db")) == []
-    assert left(pod(together=[DB])) == []
+def test_affinity_leaves_the_domains_of_matching_pods() -> None:
+    """A node without the topology label belongs to no domain."""
+    assert nodes_left(pod(together=[DB]), pod("db", "a1", app="db")) == ["a1", "a2"]
+    assert nodes_left(pod(together=[DB]), pod("db", "nowhere", app="db")) == []
+    assert nodes_left(pod(together=[DB])) == []
 
 
-def test_one_pod_must_be_meant_by_all_terms() -> None:
-    """Two pods that each fulfil one of them do not add up."""
+def test_one_pod_must_match_all_affinity_terms() -> None:
+    """Two pods that each match one term are not enough."""
     both = [selecting("db"), {"labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}]
-    assert left(pod(together=both), pod("db", "a1", app="db")) == ["a1", "a2"]
-    assert left(pod(together=[DB, WEB]), pod("db", "a1", app="db"), pod("web", "a2")) == []
+    assert nodes_left(pod(together=both), pod("db", "a1", app="db")) == ["a1", "a2"]
+    assert nodes_left(pod(together=[DB, WEB]), pod("db", "a1", app="db"), pod("web", "a2")) == []
 
 
 def test_each_term_has_its_own_topology() -> None:
-    """In the zone by one term, in the rack by the other."""
+    """One term is about the zone, the other about the rack."""
     terms = [DB, selecting("db", topologyKey="rack")]
-    assert left(pod(together=terms), pod("db", "a1", app="db")) == ["a1"]
+    assert nodes_left(pod(together=terms), pod("db", "a1", app="db")) == ["a1"]
 
 
-def test_the_first_of_a_group_may_go_anywhere_that_is_a_place() -> None:
-    """The second one must follow it."""
-    assert left(pod(together=[WEB])) == ["a1", "a2", "b1"]
-    assert left(pod(together=[WEB]), pod("first", "b1")) == ["b1"]
-    assert left(pod(together=[WEB, DB])) == []
+def test_first_pod_of_a_group_may_run_in_any_domain() -> None:
+    """The second pod must follow the first."""
+    assert nodes_left(pod(together=[WEB])) == ["a1", "a2", "b1"]
+    assert nodes_left(pod(together=[WEB]), pod("first", "b1")) == ["b1"]
+    assert nodes_left(pod(together=[WEB, DB])) == []
 
 
-def test_anti_affinity_closes_the_places_where_such_a_pod_is() -> None:
-    """Here a node without the label is left: nothing is beside it."""
-    assert left(pod(apart=[DB]), pod("db", "a1", app="db")) == ["b1", "nowhere"]
-    assert left(pod(apart=[DB]), pod("db", "nowhere", app="db")) == EVERYWHERE
+def test_anti_affinity_excludes_the_domains_of_matching_pods() -> None:
+    """A node without the topology label is nodes_left, as it belongs to no domain."""
+    assert nodes_left(pod(apart=[DB]), pod("db", "a1", app="db")) == ["b1", "nowhere"]
+    assert nodes_left(pod(apart=[DB]), pod("db", "nowhere", app="db")) == EVERYWHERE
 
 
-def test_anti_affinity_holds_both_ways() -> None:
-    """A pod that has none itself is kept away by the one that has."""
-    assert left(pod(), pod("guard", "a1", app="db", apart=[WEB])) == ["b1", "nowhere"]
-    assert left(pod(app="other"), pod("guard", "a1", app="db", apart=[WEB])) == EVERYWHERE
+def test_anti_affinity_is_symmetric() -> None:
+    """A pod without anti-affinity is repelled by a pod that has it."""
+    assert nodes_left(pod(), pod("guard", "a1", app="db", apart=[WEB])) == ["b1", "nowhere"]
+    assert nodes_left(pod(app="other"), pod("guard", "a1", app="db", apart=[WEB])) == EVERYWHERE
 
 
-def test_affinity_does_not() -> None:
-    """Where a pod wants company, the company may come or not."""
-    assert left(pod(), pod("lonely", "a1", app="db", together=[WEB])) == EVERYWHERE
+def test_affinity_is_not_symmetric() -> None:
+    """Affinity of a bound pod does not restrict other pods."""
+    assert nodes_left(pod(), pod("lonely", "a1", app="db", together=[WEB])) == EVERYWHERE
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,15 @@ def test_affinity_does_not() -> None:
         ),
     ],
 )
-def test_namespaces(described: str, term: Manifest, namespace: str, meant: bool) -> None:
-    """The same of affinity, anti-affinity, and anti-affinity from the other side."""
+def test_terms_apply_to_named_or_selected_namespaces(
+    described: str, term: Manifest, namespace: str, meant: bool
+) -> None:
+    """The same holds for affinity, anti-affinity, and anti-affinity of the other pod."""
     other = pod("db", "a1", app="db", namespace=namespace)
-    assert (left(pod(together=[{**DB, **term}]), other) == ["a1", "a2"]) is meant, described
-    assert (left(pod(apart=[{**DB, **term}]), other) == ["b1", "nowhere"]) is meant, described
+    assert (nodes_left(pod(together=[{**DB, **term}]), other) == ["a1", "a2"]) is meant, described
+    assert (nodes_left(pod(apart=[{**DB, **term}]), other) == ["b1", "nowhere"]) is meant, described
     guard = pod("guard", "a1", app="db", apart=[{**WEB, **term}])
-    assert (left(pod(namespace=namespace), guard) == ["b1", "nowhere"]) is meant, described
+    assert (nodes_left(pod(namespace=namespace), guard) == ["b1", "nowhere"]) is meant, described
 
 
 @pytest.mark.parametrize(
@@ -149,45 +151,45 @@ def test_namespaces(described: str, term: Manifest, namespace: str, meant: bool)
     ],
 )
 @pytest.mark.parametrize("named", [{}, {"matchLabels": {"app": "db"}}])
-def test_expressions(expressions: list[tuple[str, ...]], meant: bool, named: Manifest) -> None:
-    """They are ANDed, also with matchLabels; the same of affinity, anti-affinity, and from the other side."""
+def test_label_selector_expressions_are_anded(expressions: list[tuple[str, ...]], meant: bool, named: Manifest) -> None:
+    """Expressions are ANDed, also with matchLabels, in all three kinds of rules."""
     chosen = [{"key": key, "operator": operator, "values": values} for key, operator, *values in expressions]
     term = {"labelSelector": {**named, "matchExpressions": chosen}}
     other = pod("db", "a1", app="db")
-    assert (left(pod(together=[term], app="web"), other) == ["a1", "a2"]) is meant
-    assert (left(pod(apart=[term], app="web"), other) == ["b1", "nowhere"]) is meant
-    assert (left(pod(app="db"), pod("guard", "a1", app="x", apart=[term])) == ["b1", "nowhere"]) is meant
+    assert (nodes_left(pod(together=[term], app="web"), other) == ["a1", "a2"]) is meant
+    assert (nodes_left(pod(apart=[term], app="web"), other) == ["b1", "nowhere"]) is meant
+    assert (nodes_left(pod(app="db"), pod("guard", "a1", app="x", apart=[term])) == ["b1", "nowhere"]) is meant
 
 
-def test_the_first_of_a_group_is_meant_by_its_own_terms_namespaces_included() -> None:
-    """With a term that means another namespace only, it waits for a pod there."""
+def test_first_pod_of_a_group_must_match_its_own_terms_and_namespaces() -> None:
+    """With a term about another namespace only, the first pod waits for a pod there."""
     red = {"namespaces": ["red"]}
-    assert left(pod(together=[{**WEB, **red}])) == []
-    assert left(pod(together=[{**WEB, "namespaceSelector": {"matchLabels": {"team": "red"}}}])) == []
-    assert left(pod(together=[WEB, {**WEB, **red}])) == []
-    assert left(pod(together=[{**WEB, "namespaces": ["default", "red"]}])) == ["a1", "a2", "b1"]
-    assert left(pod(together=[{**WEB, "namespaceSelector": {}}])) == ["a1", "a2", "b1"]
+    assert nodes_left(pod(together=[{**WEB, **red}])) == []
+    assert nodes_left(pod(together=[{**WEB, "namespaceSelector": {"matchLabels": {"team": "red"}}}])) == []
+    assert nodes_left(pod(together=[WEB, {**WEB, **red}])) == []
+    assert nodes_left(pod(together=[{**WEB, "namespaces": ["default", "red"]}])) == ["a1", "a2", "b1"]
+    assert nodes_left(pod(together=[{**WEB, "namespaceSelector": {}}])) == ["a1", "a2", "b1"]
 
 
 @pytest.mark.parametrize("selector", [None, {}])
-def test_no_selector_means_no_pod_and_an_empty_one_all(selector: Manifest | None) -> None:
+def test_missing_selector_matches_no_pod_and_empty_selector_matches_all(selector: Manifest | None) -> None:
     term = {} if selector is None else {"labelSelector": selector}
     expected = EVERYWHERE if selector is None else ["b1", "nowhere"]
-    assert left(pod(apart=[term]), pod("db", "a1", app="db")) == expected
+    assert nodes_left(pod(apart=[term]), pod("db", "a1", app="db")) == expected
 
 
-def test_terminating_pods_are_there_and_ended_ones_are_not() -> None:
+def test_terminating_pods_count_and_terminated_pods_do_not() -> None:
     going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
-    assert left(pod(apart=[DB]), pod("db", "a1", app="db", metadata=going)) == ["b1", "nowhere"]
+    assert nodes_left(pod(apart=[DB]), pod("db", "a1", app="db", metadata=going)) == ["b1", "nowhere"]
     for phase in ("Succeeded", "Failed"):
-        assert left(pod(apart=[DB]), pod("db", "a1", app="db", phase=phase)) == EVERYWHERE
-        assert left(pod(together=[DB]), pod("db", "a1", app="db", phase=phase)) == []
-        assert left(pod(), pod("guard", "a1", app="db", apart=[WEB], phase=phase)) == EVERYWHERE
+        assert nodes_left(pod(apart=[DB]), pod("db", "a1", app="db", phase=phase)) == EVERYWHERE
+        assert nodes_left(pod(together=[DB]), pod("db", "a1", app="db", phase=phase)) == []
+        assert nodes_left(pod(), pod("guard", "a1", app="db", apart=[WEB], phase=phase)) == EVERYWHERE
 
 
-def test_pods_under_way_count_where_that_helps() -> None:
-    """For affinity they may be there, or not yet; for anti-affinity they are not."""
+def test_pods_being_bound_count_for_affinity_only() -> None:
+    """Such pods may count for affinity, but never for anti-affinity."""
     coming = pod("coming", "a1", app="db")
-    assert left(pod(together=[DB]), under_way=[coming]) == ["a1", "a2"]
-    assert left(pod(apart=[DB]), under_way=[coming]) == EVERYWHERE
-    assert left(pod(together=[WEB]), under_way=[pod("coming", "a1")]) == ["a1", "a2", "b1"]
+    assert nodes_left(pod(together=[DB]), under_way=[coming]) == ["a1", "a2"]
+    assert nodes_left(pod(apart=[DB]), under_way=[coming]) == EVERYWHERE
+    assert nodes_left(pod(together=[WEB]), under_way=[pod("coming", "a1")]) == ["a1", "a2", "b1"]

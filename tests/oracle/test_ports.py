@@ -44,13 +44,13 @@ def pod(*ports: dict[str, Any], name: str = "p", **spec: Any) -> dict[str, Any]:
         (port(0, inside=8080), port(8080), False),
     ],
 )
-def test_what_conflicts(wanted: dict[str, Any], taken: dict[str, Any], conflict: bool) -> None:
-    """Port, protocol and address must all meet; the default address 0.0.0.0 meets all, `::` only itself."""
+def test_conflicts_of_port_protocol_and_address(wanted: dict[str, Any], taken: dict[str, Any], conflict: bool) -> None:
+    """Port, protocol and address must all match; the default address 0.0.0.0 matches all, `::` only itself."""
     assert (port_conflicts(pod(wanted), [pod(taken)]) != ()) is conflict
 
 
-def test_the_reason_names_the_holder() -> None:
-    """And what it holds, where that is not the same."""
+def test_reason_names_the_holder_of_the_port() -> None:
+    """It also names the holder's address if that differs."""
     holders = [pod(port(9090), name="web"), pod(port(8080), name="proxy")]
     assert port_conflicts(pod(port(9090), port(8080, address="10.0.0.1"), port(7070)), holders) == (
         "host port 9090/TCP on 0.0.0.0 is used by default/web",
@@ -59,7 +59,7 @@ def test_the_reason_names_the_holder() -> None:
 
 
 def test_sidecars_hold_ports_and_ordinary_init_containers_do_not() -> None:
-    """Those that end before the pod runs are in nobody's way."""
+    """Ordinary init containers end before the pod runs."""
     init = [
         {"name": "i", "ports": [port(1)]},
         {"name": "s", "ports": [port(2)], "restartPolicy": "Always"},
@@ -68,14 +68,14 @@ def test_sidecars_hold_ports_and_ordinary_init_containers_do_not() -> None:
 
 
 def test_with_host_network_every_container_port_is_a_host_port() -> None:
-    """The API writes it into hostPort; a manifest that it has not seen yet means the same."""
+    """The API server writes it into hostPort; an unsubmitted manifest means the same."""
     assert list(host_ports(pod(port(0, inside=8080), hostNetwork=True))) == [HostPort(8080)]
     assert list(host_ports(pod(port(8080, inside=8080), hostNetwork=True))) == [HostPort(8080)]
     assert list(host_ports(pod(port(0, inside=8080)))) == []
 
 
-def test_a_pod_without_ports_conflicts_with_nobody() -> None:
-    """Missing and null are both none."""
+def test_pod_without_ports_has_no_conflicts() -> None:
+    """Missing and null ports are both none."""
     nothing = {
         "metadata": {"name": "p"},
         "spec": {"containers": [{"name": "main", "ports": None}], "initContainers": None},
@@ -90,7 +90,7 @@ PORTS = st.builds(
 
 
 @given(PORTS, PORTS)
-def test_conflicts_are_mutual(one: HostPort, other: HostPort) -> None:
-    """Law: who came first does not matter."""
-    assert one.conflicts_with(other) is other.conflicts_with(one)
-    assert one.conflicts_with(one)
+def test_conflicts_are_mutual(first: HostPort, second: HostPort) -> None:
+    """Law: the order of the ports does not matter."""
+    assert first.conflicts_with(second) is second.conflicts_with(first)
+    assert first.conflicts_with(first)

@@ -1,4 +1,4 @@
-"""What a pod prefers, one world for each rule."""
+"""Preferences of a pod, one world for each rule."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def company(kind: str, app: str, weight: int, key: str = "host") -> Manifest:
 
 def spread(**constraint: Any) -> Manifest:
     selector = {"labelSelector": {"matchLabels": {"app": "web"}}}
-    one = {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "ScheduleAnyway", **selector, **constraint}
-    return {"topologySpreadConstraints": [one]}
+    constraint_ = {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "ScheduleAnyway", **selector, **constraint}
+    return {"topologySpreadConstraints": [constraint_]}
 
 
 def kind_of_wish(place: int, pod: Manifest, nodes: list[Manifest], *pods: Manifest) -> dict[str, float]:
@@ -54,13 +54,13 @@ def kind_of_wish(place: int, pod: Manifest, nodes: list[Manifest], *pods: Manife
         ([{"key": "a", "value": "1", "effect": "NoSchedule"}], -1),
     ],
 )
-def test_each_soft_taint_that_is_not_tolerated_counts_against_a_node(tolerations: Any, expected: int) -> None:
+def test_each_untolerated_prefer_no_schedule_taint_counts_against_a_node(tolerations: Any, expected: int) -> None:
     hard = {"key": "b", "effect": "NoSchedule"}
     nodes = [node("x", {}, SOFT), node("y", {}, hard), node("z", {}, SOFT, {**SOFT, "key": "c"})]
     assert kind_of_wish(0, probe(tolerations=tolerations), nodes) == {"x": expected, "y": 0, "z": expected - 1}
 
 
-def test_the_weights_of_the_terms_of_node_affinity_that_match_add_up() -> None:
+def test_weights_of_matching_node_affinity_terms_add_up() -> None:
     def term(weight: int, **expression: Any) -> Manifest:
         return {"weight": weight, "preference": {"matchExpressions": [expression] if expression else []}}
 
@@ -71,7 +71,7 @@ def test_the_weights_of_the_terms_of_node_affinity_that_match_add_up() -> None:
     assert kind_of_wish(1, pod, nodes) == {"heavy": 90, "light": 100, "none": 0}
 
 
-def test_each_pod_of_a_place_that_a_term_means_counts_for_or_against_it() -> None:
+def test_each_matching_pod_of_a_domain_counts_for_or_against_it() -> None:
     nodes = [node("a1", {"zone": "a"}), node("a2", {"zone": "a"}), node("b1", {"zone": "b"}), node("c1")]
     pods = [there("a1", "db"), there("a2", "db"), there("b1", "db", namespace="other"), there("c1", "db"),
             there("b1", "db", phase="Succeeded")]  # fmt: skip
@@ -81,7 +81,7 @@ def test_each_pod_of_a_place_that_a_term_means_counts_for_or_against_it() -> Non
     assert kind_of_wish(2, probe(**company("podAntiAffinity", "db", 10, "zone")), nodes, *pods) == far
 
 
-def test_a_soft_constraint_counts_the_pods_of_a_place_and_a_hard_one_is_no_wish() -> None:
+def test_schedule_anyway_counts_pods_and_do_not_schedule_is_no_preference() -> None:
     nodes = [node("x"), node("y"), {"metadata": {"name": "z", "labels": {}}, "spec": {}}]
     pods = [there("x", "web"), there("x", "db"), there("y", "web", deletionTimestamp="2026-01-01T00:00:00Z"),
             there("y", "web", namespace="other")]  # fmt: skip
@@ -92,15 +92,17 @@ def test_a_soft_constraint_counts_the_pods_of_a_place_and_a_hard_one_is_no_wish(
     ] * 3
 
 
-def test_a_pod_is_not_in_its_own_way() -> None:
+def test_pod_does_not_count_against_itself() -> None:
     pod = probe(**spread())
     bound = {**pod, "spec": {**pod["spec"], "nodeName": "x"}, "status": {}}
     assert kind_of_wish(3, pod, [node("x")], bound) == {"x": 0}
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("preferences", "others", "expected"),
     [((0, 1), (0, 2), True), ((0, 1), (0, 1), False), ((0, 2), (0, 1), False), ((0, 1), (1, 0), False)],
 )
-def test_a_node_falls_short_only_of_one_that_is_worse_in_nothing(one: Any, other: Any, expected: bool) -> None:
-    assert falls_short(one, other) is expected
+def test_node_falls_short_only_of_a_node_that_is_better_and_nowhere_worse(
+    preferences: Any, others: Any, expected: bool
+) -> None:
+    assert falls_short(preferences, others) is expected

@@ -1,4 +1,4 @@
-"""Quantities mean what Kubernetes says they mean, exactly."""
+"""Quantities are parsed and rounded exactly as in Kubernetes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LARGEST = 2**63 - 1
         ("1E", Fraction(10**18)),
     ],
 )
-def test_every_form_of_the_grammar_is_read_exactly(text: str, value: Fraction) -> None:
+def test_every_form_of_the_grammar_is_parsed_exactly(text: str, value: Fraction) -> None:
     """Decimal, binary and exponent suffixes, signs and bare points; `E` alone is exa."""
     assert parse_quantity(text) == value
 
@@ -58,15 +58,15 @@ def test_every_form_of_the_grammar_is_read_exactly(text: str, value: Fraction) -
     ["", " ", "1 ", "Gi", ".", "m", "1.2.3", "1K", "1ki", "1MI", "1mi", "1i", "1GiB", "1e", "1e1.5", "1e3m",
      "1_000", "0x10", "1,5", "--1", "nan", "inf", "\u0661"],
 )  # fmt: skip
-def test_what_is_no_quantity_is_refused_and_quoted(text: str) -> None:
-    """The error shows the text, so that whoever wrote it finds it."""
+def test_text_that_is_not_a_quantity_is_refused_and_quoted(text: str) -> None:
+    """The error quotes the text."""
     with pytest.raises(ValueError, match="is not a quantity") as caught:
         parse_quantity(text)
     assert repr(text) in str(caught.value)
 
 
-def test_an_unknown_suffix_is_answered_with_those_that_exist() -> None:
-    """`1K` is the classic: the thousand is a small k."""
+def test_unknown_suffix_is_refused_with_the_valid_suffixes() -> None:
+    """A common mistake is `1K`: the suffix of a thousand is a small k."""
     with pytest.raises(ValueError, match="the suffix 'K' is none of n u m k M G T P E Ki Mi Gi Ti Pi Ei"):
         parse_quantity("1K")
 
@@ -78,14 +78,14 @@ def test_json_numbers_are_quantities(number: float, value: Fraction) -> None:
 
 
 @pytest.mark.parametrize("text", ["0.1n", "1e-50", "0.0000000001", "1e-999999999999"])
-def test_too_fine_rounds_up_to_a_billionth(text: str) -> None:
-    """If you want some resources, you should get some."""
+def test_quantity_below_a_billionth_is_rounded_up(text: str) -> None:
+    """A positive quantity never becomes zero."""
     assert parse_quantity(text) == Fraction(1, 10**9)
 
 
 @pytest.mark.parametrize("text", ["9Ei", "9223372036854775808", "1e50", "1e999999999999"])
-def test_too_large_is_capped(text: str) -> None:
-    """No quantity is above 2^63-1, and no exponent is large enough to make us compute it."""
+def test_too_large_quantity_is_capped(text: str) -> None:
+    """No quantity is above 2^63-1, and a large exponent is never computed."""
     assert parse_quantity(text) == LARGEST
     assert parse_quantity(f"-{text}") == -LARGEST
 
@@ -103,7 +103,7 @@ def test_too_large_is_capped(text: str) -> None:
     ],
 )
 def test_units_are_rounded_up(text: str, thousandths: int, units: int) -> None:
-    """The scheduler counts thousandths of a cpu and whole units of all else; a part counts as one more."""
+    """kube-scheduler counts thousandths of a cpu and whole units of other resources, both rounded up."""
     assert milli(parse_quantity(text)) == thousandths
     assert whole(parse_quantity(text)) == units
 
@@ -122,13 +122,13 @@ def test_units_are_rounded_up(text: str, thousandths: int, units: int) -> None:
     ],
 )
 def test_bytes_are_shown_with_the_largest_suffix_that_is_exact(count: int, text: str) -> None:
-    """What a reason shows is short, and still exact."""
+    """Reasons show a short and exact value."""
     assert format_bytes(count) == text
 
 
 @given(st.integers(-LARGEST, LARGEST))
-def test_bytes_survive_being_shown_and_read(count: int) -> None:
-    """Law: reading what is shown gives the same count."""
+def test_formatted_bytes_parse_to_the_same_count(count: int) -> None:
+    """Law: parsing the shown text gives the same count."""
     assert parse_quantity(format_bytes(count)) == count
 
 
@@ -137,7 +137,7 @@ QUANTITIES = st.builds("{}{}".format, st.integers(0, 10**9), SUFFIXES)
 
 
 @given(st.integers(0, 10**12), st.integers(0, 9))
-def test_a_decimal_point_is_a_power_of_ten(digits: int, places: int) -> None:
+def test_decimal_point_equals_a_power_of_ten(digits: int, places: int) -> None:
     """Law: 12.345 is 12345 with exponent -3."""
     text = f"{digits:0{places + 1}d}"
     pointed = f"{text[:-places]}.{text[-places:]}" if places else text
@@ -146,22 +146,22 @@ def test_a_decimal_point_is_a_power_of_ten(digits: int, places: int) -> None:
 
 @given(QUANTITIES)
 def test_thousandths_and_units_round_up_by_less_than_one(text: str) -> None:
-    """Law: rounding never takes anything away, and never adds a whole unit."""
+    """Law: rounding never decreases a value and adds less than one unit."""
     value = parse_quantity(text)
     assert 0 <= milli(value) - value * 1000 < 1
     assert 0 <= whole(value) - value < 1
 
 
 @given(QUANTITIES, QUANTITIES)
-def test_rounding_a_sum_is_never_more_than_summing_what_was_rounded(one: str, other: str) -> None:
-    """Law: which is why a pod's requests are added up before they are rounded."""
-    both = parse_quantity(one) + parse_quantity(other)
-    assert milli(both) <= milli(parse_quantity(one)) + milli(parse_quantity(other))
+def test_rounded_sum_is_never_more_than_the_sum_of_rounded_values(first: str, second: str) -> None:
+    """Law: so a pod's requests are added before they are rounded."""
+    total = parse_quantity(first) + parse_quantity(second)
+    assert milli(total) <= milli(parse_quantity(first)) + milli(parse_quantity(second))
 
 
 @given(st.text("0123456789.+-eEinumkKMGTP", max_size=8))
 def test_any_text_is_either_a_quantity_in_range_or_refused(text: str) -> None:
-    """Law: nothing else comes out, whatever goes in."""
+    """Law: no other result is possible."""
     try:
         value = parse_quantity(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What pods need and hold, and what is short."""
+"""Resources that pods request and use, and shortages of nodes."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def node(**offered: str) -> Manifest:
         ),
     ],
 )
-def test_needed(described: str, manifest: Manifest, expected: dict[str, int]) -> None:
-    """What a pod that is to be placed asks for."""
+def test_requests_of_a_pod_to_be_scheduled(described: str, manifest: Manifest, expected: dict[str, int]) -> None:
+    """Requests of a pod that is to be scheduled."""
     assert needed(manifest) == expected, described
 
 
@@ -247,17 +247,17 @@ def reported(allocated: str, actual: str | None, name: str = "main") -> Manifest
     ],
 )
 def test_held_while_a_resize_is_in_progress(described: str, manifest: Manifest, cpu: int) -> None:
-    """What a pod takes away from its node: the largest of wanted, allocated and in force."""
+    """Resources that a pod occupies: the maximum of desired, allocated and actual."""
     assert held(manifest) == {"cpu": cpu}, described
 
 
-def test_the_status_of_a_pod_that_is_to_be_placed_has_no_say() -> None:
-    """It has run nowhere yet."""
+def test_status_of_a_pod_to_be_scheduled_is_ignored() -> None:
+    """The pod has not run on any node."""
     assert needed(pod(RESIZED, status={"containerStatuses": [reported("9", "9")]})) == {"cpu": 2000}
 
 
-def test_allocatable_counts_not_capacity() -> None:
-    """What the kubelet keeps for the system is not for pods."""
+def test_allocatable_counts_instead_of_capacity() -> None:
+    """Resources that the kubelet reserves for the system are not available to pods."""
     manifest = {
         "metadata": {"name": "n"},
         "status": {"capacity": {"cpu": "8"}, "allocatable": {"cpu": "7900m", "pods": "110"}},
@@ -265,8 +265,8 @@ def test_allocatable_counts_not_capacity() -> None:
     assert allocatable(manifest) == {"cpu": 7900, "pods": 110}
 
 
-def test_a_node_that_has_reported_nothing_offers_nothing() -> None:
-    """Not even room for pods that ask for nothing."""
+def test_node_without_a_status_has_no_room() -> None:
+    """There is no room even for pods without requests."""
     assert shortages({}, {"metadata": {"name": "n"}}, []) == ("pods: 0 of 0 taken",)
 
 
@@ -292,7 +292,7 @@ def test_a_node_that_has_reported_nothing_offers_nothing() -> None:
 def test_every_shortage_is_named_with_its_numbers(
     need: dict[str, int], offered: dict[str, str], used: list[dict[str, int]], reasons: tuple[str, ...]
 ) -> None:
-    """Exactly full still fits; a resource that is not asked for is never short, even where it is overcommitted."""
+    """A full node still fits; a resource that is not requested is never short, even if it is overcommitted."""
     assert shortages(need, node(**offered), used) == reasons
 
 
@@ -310,9 +310,9 @@ def test_every_shortage_is_named_with_its_numbers(
         ("only nominated", {}, {"phase": "Pending", "nominatedNodeName": "n"}, {}, False),
     ],
 )
-def test_who_occupies_a_node(
+def test_pods_that_occupy_a_node(
     described: str, spec: Manifest, status: Manifest | None, metadata: Manifest, there: bool
 ) -> None:
-    """From the binding to a terminal phase; being deleted frees nothing until the pod is gone."""
+    """From the binding to a terminal phase; a terminating pod still occupies its node."""
     manifest = {"metadata": {"name": "p", **metadata}, "spec": spec, "status": status}
     assert occupants([manifest]) == ({"n": [manifest]} if there else {}), described

@@ -33,13 +33,15 @@ CORDON = "node.kubernetes.io/unschedulable"
         ({"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}, BARE, True),
     ],
 )
-def test_what_a_toleration_covers(toleration: dict[str, Any], taint: dict[str, str], covered: bool) -> None:
+def test_toleration_matches_key_operator_value_and_effect(
+    toleration: dict[str, Any], taint: dict[str, str], covered: bool
+) -> None:
     """Key, operator, value and effect, each with its default."""
     assert tolerates(toleration, taint) is covered
 
 
 @pytest.mark.parametrize("operator", ["Lt", "Gt"])
-def test_numeric_operators_cover_nothing(operator: str) -> None:
+def test_numeric_operators_tolerate_nothing(operator: str) -> None:
     """Their gate, TaintTolerationComparisonOperators, is off in 1.36."""
     taint = {"key": "failure-rate", "value": "5", "effect": "NoSchedule"}
     for value in ("4", "5", "6"):
@@ -54,7 +56,7 @@ def node(*taints: dict[str, str], **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "n"}, "spec": {"taints": list(taints), **spec}}
 
 
-def test_each_taint_that_is_not_tolerated_is_a_reason() -> None:
+def test_each_untolerated_taint_is_a_reason() -> None:
     """With key, value and effect, as kubectl writes them."""
     assert repulsions(pod(), node(GPU, BARE)) == (
         "taint dedicated=gpu:NoSchedule is not tolerated",
@@ -65,8 +67,8 @@ def test_each_taint_that_is_not_tolerated_is_a_reason() -> None:
     )
 
 
-def test_of_two_taints_of_one_key_each_has_to_be_tolerated() -> None:
-    """They differ by their effects; their values may be the same."""
+def test_each_of_two_taints_with_the_same_key_must_be_tolerated() -> None:
+    """The taints differ by effect; their values may be equal."""
     by_effect = {"key": "dedicated", "operator": "Exists"}
     for value in ("gpu", "cpu"):
         second = {**GPU, "value": value, "effect": "NoExecute"}
@@ -78,13 +80,13 @@ def test_of_two_taints_of_one_key_each_has_to_be_tolerated() -> None:
     assert len(repulsions(pod({"key": "dedicated", "value": "gpu"}), node(GPU, BARE))) == 1
 
 
-def test_prefer_no_schedule_keeps_nobody_off() -> None:
-    """It only counts against the node."""
+def test_prefer_no_schedule_repels_no_pod() -> None:
+    """The taint only lowers the node's score."""
     assert repulsions(pod(), node({"key": "dedicated", "effect": "PreferNoSchedule"})) == ()
 
 
-def test_a_cordon_keeps_pods_off_before_its_taint_is_there() -> None:
-    """spec.unschedulable is enough; the taint that the node controller adds is another reason."""
+def test_cordon_repels_pods_before_its_taint_is_added() -> None:
+    """spec.unschedulable suffices; the taint of the node controller is another reason."""
     taint = {"key": CORDON, "effect": "NoSchedule"}
     assert repulsions(pod(), node(unschedulable=True)) == ("cordoned: spec.unschedulable is set",)
     assert repulsions(pod(), node(unschedulable=False)) == ()
@@ -104,12 +106,12 @@ def test_a_cordon_keeps_pods_off_before_its_taint_is_there() -> None:
         ({"key": CORDON, "operator": "Equal", "value": "true"}, False),
     ],
 )
-def test_a_cordon_is_tolerated_like_its_taint(toleration: dict[str, str], covered: bool) -> None:
+def test_cordon_is_tolerated_like_its_taint(toleration: dict[str, str], covered: bool) -> None:
     """node.kubernetes.io/unschedulable:NoSchedule, without a value."""
     assert (repulsions(pod(toleration), node(unschedulable=True)) == ()) is covered
 
 
 @pytest.mark.parametrize("empty", [{}, {"spec": None}, {"spec": {"taints": None, "tolerations": None}}])
-def test_nothing_repels_nothing(empty: dict[str, Any]) -> None:
-    """What is optional may be missing or null, on both sides."""
+def test_manifests_without_taints_and_tolerations_have_no_reason(empty: dict[str, Any]) -> None:
+    """Optional fields may be missing or null in pod and node."""
     assert repulsions({"metadata": {"name": "p"}, **empty}, {"metadata": {"name": "n"}, **empty}) == ()

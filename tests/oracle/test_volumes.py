@@ -1,4 +1,4 @@
-"""Volumes of a pod's claims: which nodes they leave, one world for each rule."""
+"""Volumes of a pod's claims: which nodes are nodes_left, one world for each rule."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pod(*claims: str) -> Manifest:
 
 
 def volume(storage_class: str = "later", *, disk: str = "", size: str = "1Gi", **more: Any) -> Manifest:
-    """On nodes with this `disk`, else anywhere. `more`: of its metadata, its spec, and its `phase`."""
+    """A volume for nodes with this `disk`, else for any; `more`: fields of its metadata and spec, and its `phase`."""
     terms = [{"matchExpressions": [{"key": "disk", "operator": "In", "values": [disk]}]}]
     metadata = {"name": "v", **{key: more.pop(key) for key in ("labels", "deletionTimestamp") if key in more}}
     return {
@@ -64,24 +64,24 @@ def bound(**more: Any) -> Manifest:
     return claim("now", volumeName="v", annotations=BOUND, **more)
 
 
-def left(claimed: Manifest | None, *volumes: Manifest) -> list[str]:
+def nodes_left(claimed: Manifest | None, *volumes: Manifest) -> list[str]:
     claims = {} if claimed is None else {"default/c": claimed}
-    numbered = {f"v{number or ''}": one for number, one in enumerate(volumes)}
+    numbered = {f"v{number or ''}": manifest for number, manifest in enumerate(volumes)}
     found = check(pod("c"), NODES, (), storage=Storage(claims, numbered, CLASSES))
     return sorted(name for name, why in found.items() if not why)
 
 
-def test_a_bound_volume_leaves_the_nodes_that_its_affinity_selects() -> None:
-    assert left(bound(), volume("now", disk="hdd")) == ["b1"]
-    assert left(bound(), volume("now")) == EVERYWHERE
+def test_bound_volume_leaves_the_nodes_of_its_affinity() -> None:
+    assert nodes_left(bound(), volume("now", disk="hdd")) == ["b1"]
+    assert nodes_left(bound(), volume("now")) == EVERYWHERE
 
 
 @pytest.mark.parametrize("label", [ZONE, OLD_ZONE])
-def test_a_bound_volume_leaves_the_nodes_of_its_zones_and_those_of_none(label: str) -> None:
-    """By the old name of the label, too."""
-    assert left(bound(), volume("now", labels={label: "a"})) == ["a1", "nowhere"]
-    assert left(bound(), volume("now", labels={label: "a__ b"})) == EVERYWHERE
-    assert left(bound(), volume("now", labels={label: "c"})) == ["nowhere"]
+def test_bound_volume_leaves_nodes_of_its_zones_and_nodes_without_a_zone(label: str) -> None:
+    """The deprecated zone label counts, too."""
+    assert nodes_left(bound(), volume("now", labels={label: "a"})) == ["a1", "nowhere"]
+    assert nodes_left(bound(), volume("now", labels={label: "a__ b"})) == EVERYWHERE
+    assert nodes_left(bound(), volume("now", labels={label: "c"})) == ["nowhere"]
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ def test_a_bound_volume_leaves_the_nodes_of_its_zones_and_those_of_none(label: s
     ],
     ids=["missing", "unbound", "of no class", "asks for one", "later, and asks for one", "lost", "going", "dangling"],
 )  # fmt: skip
-def test_a_claim_without_its_volume_leaves_no_node(claimed: Manifest | None) -> None:
-    assert left(claimed, volume("now"), volume()) == []
+def test_claim_without_its_volume_leaves_no_node(claimed: Manifest | None) -> None:
+    assert nodes_left(claimed, volume("now"), volume()) == []
 
 
-def test_a_claim_that_waits_leaves_the_nodes_where_a_volume_can_be_used() -> None:
-    assert left(claim()) == []
-    assert left(claim(), volume(disk="hdd")) == ["b1"]
-    assert left(claim(), volume(disk="hdd"), volume(disk="ssd")) == EVERYWHERE
+def test_waiting_claim_leaves_the_nodes_of_available_volumes() -> None:
+    assert nodes_left(claim()) == []
+    assert nodes_left(claim(), volume(disk="hdd")) == ["b1"]
+    assert nodes_left(claim(), volume(disk="hdd"), volume(disk="ssd")) == EVERYWHERE
 
 
 @pytest.mark.parametrize(
@@ -112,18 +112,18 @@ def test_a_claim_that_waits_leaves_the_nodes_where_a_volume_can_be_used() -> Non
     ],
     ids=["class", "size", "phase", "modes", "mode", "another's", "an earlier one's", "attributes", "going"],
 )  # fmt: skip
-def test_a_claim_that_waits_takes_no_volume_that_does_not_meet_it(other: Manifest) -> None:
-    assert left(claim(), other) == []
+def test_waiting_claim_takes_no_unsuitable_volume(other: Manifest) -> None:
+    assert nodes_left(claim(), other) == []
 
 
 def test_a_claim_may_select_volumes_by_labels() -> None:
     selector = {"matchLabels": {"tier": "gold"}}
-    assert left(claim(selector=selector), volume(), volume(disk="hdd", labels={"tier": "gold"})) == ["b1"]
+    assert nodes_left(claim(selector=selector), volume(), volume(disk="hdd", labels={"tier": "gold"})) == ["b1"]
 
 
-def test_a_volume_that_is_reserved_for_a_claim_is_the_only_one_for_it() -> None:
+def test_volume_reserved_for_a_claim_is_its_only_choice() -> None:
     reserved = volume(disk="hdd", phase="Bound", claimRef={"name": "c", "namespace": "default"})
-    assert left(claim(), volume(), reserved) == ["b1"]
+    assert nodes_left(claim(), volume(), reserved) == ["b1"]
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ def test_a_volume_that_is_reserved_for_a_claim_is_the_only_one_for_it() -> None:
     ],
     ids=["provisioned", "several", "of one pod", "bound to CSI", "waits for CSI"],
 )  # fmt: skip
-def test_what_is_not_modelled_is_named(claims: list[Manifest], volumes: list[Manifest], named: str) -> None:
-    by_name = {f"default/c{number}": one for number, one in enumerate(claims)}
+def test_unmodelled_claims_and_volumes_are_named(claims: list[Manifest], volumes: list[Manifest], named: str) -> None:
+    by_name = {f"default/c{number}": manifest for number, manifest in enumerate(claims)}
     storage = Storage(by_name, dict(zip("v", volumes, strict=False)), CLASSES)
     assert unmodelled(pod(*(f"c{number}" for number in range(len(claims)))), (), NODES, {}, storage) == (named,)
 
 
-def test_of_other_claims_nothing_is_named() -> None:
+def test_modelled_and_missing_claims_are_not_named() -> None:
     storage = Storage({"default/c": bound()}, {"v": volume("now")}, CLASSES)
     assert unmodelled(pod("c"), (), NODES, {}, storage) == ()
     assert unmodelled(pod("missing"), (), NODES, {}, storage) == ()

@@ -1,4 +1,4 @@
-"""Worlds at random: what the apiserver takes, how they are searched, made smaller, kept and told."""
+"""Random worlds: generation, search, reduction, storage and description."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def names(world: World) -> Iterator[str]:
-    """Of pods, as they are in their namespaces."""
+    """Names of pods as in their namespaces."""
     for step in world.steps:
         if pod := step.get("comes") or step.get("there"):
             yield step.get("namesake", pod["name"])
@@ -61,8 +61,12 @@ def fits(pod: dict[str, Any], nodes: list[dict[str, Any]]) -> bool:
 
 
 def of_kind(world: World, kind: str) -> list[dict[str, Any]]:
-    found = [one for one in manifests(world, "any") if one["kind"] == kind]
-    return [{**one, "metadata": {"namespace": "ns", **one["metadata"]}} for one in found] if kind == "Pod" else found
+    found = [manifest for manifest in manifests(world, "any") if manifest["kind"] == kind]
+    return (
+        [{**manifest, "metadata": {"namespace": "ns", **manifest["metadata"]}} for manifest in found]
+        if kind == "Pod"
+        else found
+    )
 
 
 def test_generated_worlds_are_small_acceptable_and_known_to_the_oracle():
@@ -85,7 +89,7 @@ def test_generated_worlds_are_small_acceptable_and_known_to_the_oracle():
     }  # fmt: skip
 
 
-def test_pods_of_generated_worlds_fit_somewhere_and_nowhere():
+def test_generated_worlds_have_pods_that_fit_and_pods_that_do_not():
     first = [(of_kind(world, "Pod")[0], of_kind(world, "Node")) for world in generated() if "comes" in world.steps[0]]
     fitting = [fits(pod, nodes) for pod, nodes in first]
     assert 0.2 < sum(fitting) / len(fitting) < 0.8
@@ -95,7 +99,7 @@ def test_the_same_seed_generates_the_same_worlds():
     assert generated(20, seed=3) == generated(20, seed=3) != generated(20, seed=4)
 
 
-def test_what_is_not_claimed_is_not_drawn():
+def test_unclaimed_features_are_not_generated():
     found: list[World] = []
     generate(worlds(ports=False, ends=False), found.append, cases=200, seed=1)
     text = json.dumps([world.as_json() for world in found])
@@ -105,26 +109,30 @@ def test_what_is_not_claimed_is_not_drawn():
     assert all(word in text for word in ("podAffinity", "podAntiAffinity", "topologySpread", "hostPort"))
 
 
-def test_nothing_evicts_pods_in_the_middle_of_a_world():
+def test_no_change_of_a_generated_world_adds_a_no_execute_taint():
     for world in generated():
         changed = [step["changed"] for step in world.steps if "changed" in step]
         assert "NoExecute" not in {taint["effect"] for node in changed for taint in node.get("taints", ())}
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_large_worlds(seed):
+def test_large_worlds_are_acceptable_and_stay_in_the_pool(seed):
     particular, full = corners(random.Random(seed))
     assert corners(random.Random(seed)) == [particular, full]
     assert all(map(acceptable, (particular, full)))
     pods, nodes = of_kind(particular, "Pod"), of_kind(particular, "Node")
     fitting = [pod for pod in pods if fits(pod, nodes)]
     assert 4 <= len(fitting) <= len(pods) - 4
-    # Pods keep to the pool, whichever way they say so.
+    # Pods stay in the pool, by any kind of node selection.
     outside = {**nodes[0], "metadata": {"name": NODES[0], "labels": {"kubernetes.io/hostname": NODES[0]}}}
     assert not [pod for pod in pods if fits(pod, [outside])]
     assert all(node["metadata"]["labels"].items() >= POOL.items() for node in nodes)
     for spec in specs(full):
-        ports = [(port["hostPort"], port["protocol"]) for one in containers(spec) for port in one.get("ports", ())]
+        ports = [
+            (port["hostPort"], port["protocol"])
+            for container in containers(spec)
+            for port in container.get("ports", ())
+        ]
         assert len(ports) == len(set(ports))
 
 
@@ -144,7 +152,7 @@ def test_the_large_worlds(seed):
         {"nodeSelector": POOL, "affinity": {"podAffinity": {REQUIRED: [TERM]}}},
     ],
 )
-def test_what_the_apiserver_refuses_or_leaves_the_pool_is_not_acceptable(spec):
+def test_refused_pods_and_pods_outside_the_pool_are_not_acceptable(spec):
     assert not acceptable(World([{"name": NODES[0]}], [{"comes": {"name": "pod-1", "spec": spec}}]))
     right = World([{"name": NODES[0]}], [{"comes": {"name": "pod-1", "spec": {"nodeSelector": POOL}}}])
     assert acceptable(right)
@@ -155,7 +163,7 @@ def test_what_the_apiserver_refuses_or_leaves_the_pool_is_not_acceptable(spec):
     "taints",
     [[{"key": "a"}], [{"effect": "NoSchedule"}], [{"key": "a", "effect": "NoSchedule", "value": v} for v in "xy"]],
 )
-def test_taints_that_the_apiserver_refuses_are_not_acceptable(taints):
+def test_invalid_or_duplicate_taints_are_not_acceptable(taints):
     steps = [{"comes": {"name": "pod-1", "spec": {"nodeSelector": POOL}}}]
     assert not acceptable(World([{"name": NODES[0], "taints": taints}], steps))
     taints = [{"key": "a", "effect": effect} for effect in ("NoSchedule", "NoExecute")]
@@ -170,14 +178,14 @@ def test_taints_that_the_apiserver_refuses_are_not_acceptable(taints):
         [{"there": {"name": "pod-1"}, "node": NODES[0], "elsewhere": "somewhere"}],
     ],
 )
-def test_a_name_is_there_once_in_a_namespace(steps):
+def test_pod_name_is_unique_in_its_namespace(steps):
     pod = {"comes": {"name": "pod-0", "spec": {"nodeSelector": POOL}}}
     right = {"there": {"name": "pod-1"}, "node": NODES[0], "elsewhere": "beside", "namesake": "pod-0"}
     assert acceptable(World([{"name": NODES[0]}], [pod, right]))
     assert not acceptable(World([{"name": NODES[0]}], [pod, *steps]))
 
 
-def test_tidying_leaves_out_what_is_about_nothing():
+def test_tidying_removes_empty_fields_and_steps_about_missing_objects():
     here, there = ({"name": name} for name in NODES[:2])
     pod = {"name": "pod-1", "spec": {"containers": [{"resources": {}}], "affinity": {"nodeAffinity": {}}}}
     steps = [
@@ -193,20 +201,21 @@ def test_tidying_leaves_out_what_is_about_nothing():
 
 
 def only_the_first_container(world: World, _hurried: bool = False) -> Wrong | None:
-    """Of a scheduler that counts no other: the step of the first pod that asks for more CPU than a node offers."""
+    """The world's fault for a scheduler that counts only the first container: the first pod that requests too much."""
     offered = {node["name"]: node.get("allocatable", {}).get("cpu", "4") for node in world.nodes}
     for number, step in enumerate(world.steps):
         asked = [
-            one.get("resources", {}).get("requests", {}) for one in containers(step.get("comes", {}).get("spec", {}))
+            container.get("resources", {}).get("requests", {})
+            for container in containers(step.get("comes", {}).get("spec", {}))
         ]
-        amounts = [parse_quantity(one.get("cpu", "0")) for one in asked]
+        amounts = [parse_quantity(requests.get("cpu", "0")) for requests in asked]
         least = min(map(parse_quantity, offered.values()))
         if amounts and amounts[0] <= least < sum(amounts):
             return Wrong("too much", number)
     return None
 
 
-def test_what_fails_is_made_as_small_as_a_person_would_write_it():
+def test_failing_world_is_reduced_to_one_node_and_one_pod():
     search = Search(only_the_first_container, Bounds(500, 1000, 500, 1000))
     assert search.generated(worlds(FEATURES), 1)
     search.make_smaller()
@@ -215,11 +224,11 @@ def test_what_fails_is_made_as_small_as_a_person_would_write_it():
     (node,), (step,) = search.world.nodes, search.world.steps
     assert node["allocatable"].keys() == {"cpu"}
     assert step["comes"]["spec"].keys() <= {"nodeSelector", "containers", "initContainers"}
-    assert sum(bool(one) for one in containers(step["comes"]["spec"])) <= 2
+    assert sum(bool(container) for container in containers(step["comes"]["spec"])) <= 2
     assert in_words(search.world).startswith(f"1 node, 1 pod: {node['name']} with {{allocatable: {{cpu: ")
 
 
-def test_a_large_world_is_made_smaller_as_well():
+def test_large_world_is_reduced_in_few_tries():
     large = World([{"name": name} for name in NODES], [{"comes": {"name": f"pod-{n}", "spec": {"nodeSelector": POOL}}}
                   for n in range(30)])  # fmt: skip
     asked: list[World] = []
@@ -235,7 +244,7 @@ def test_a_large_world_is_made_smaller_as_well():
     assert len(asked) == len({world.key for world in asked}) < 60
 
 
-def test_a_search_keeps_to_its_bounds():
+def test_search_respects_its_bounds():
     now = iter(range(1000))
     search = Search(lambda _world, _hurried: None, Bounds(100, 10, 0, 0), lambda: float(next(now)))
     assert not search.generated(worlds(), 1)
@@ -249,7 +258,7 @@ def test_a_search_keeps_to_its_bounds():
     assert search.tries == 3
 
 
-def test_what_goes_wrong_once_is_not_steady_and_kept_as_it_was_found():
+def test_world_that_fails_once_is_not_steady_and_not_reduced():
     runs: list[World] = []
 
     def once(world: World, _hurried: bool) -> Wrong | None:
@@ -262,7 +271,7 @@ def test_what_goes_wrong_once_is_not_steady_and_kept_as_it_was_found():
     assert (search.world, search.steady) == (runs[2], False)
 
 
-def test_what_a_run_raises_ends_the_search_and_leaves_what_was_found():
+def test_exception_of_a_run_ends_the_search_and_keeps_its_finding():
     class Over(Exception):  # noqa: N818
         pass
 
@@ -287,10 +296,10 @@ def test_what_a_run_raises_ends_the_search_and_leaves_what_was_found():
     assert len(runs) == 1
 
 
-# -- kept and told
+# -- storage and descriptions
 
 
-def test_a_world_is_kept_and_replayed_by_its_id(tmp_path):
+def test_saved_world_is_loaded_by_its_id(tmp_path):
     saved, world = SavedCases(tmp_path), generated(5)[-1]
     identifier = saved.keep(SavedCase("candidate.yaml", "core/random-worlds", "", world.as_json(), "wrong"))
     (kept,) = saved.of("candidate.yaml", "core/random-worlds", "")
@@ -299,24 +308,24 @@ def test_a_world_is_kept_and_replayed_by_its_id(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_kubectl_takes_it(tmp_path):
+def test_yaml_of_a_world_is_valid_for_kubectl(tmp_path):
     for world in generated(50):
         text = yaml_text(world, "pod-1 was not bound", "my-scheduler")
         documents = parse_manifests(text, tmp_path)
         assert documents == manifests(world, "my-scheduler")
-        assert [one for one in documents if one["kind"] == "Node"][: len(world.nodes)] == [
+        assert [document for document in documents if document["kind"] == "Node"][: len(world.nodes)] == [
             node_manifest(node) for node in world.nodes
         ]
-        pods = [one for one in documents if one["kind"] == "Pod"]
+        pods = [document for document in documents if document["kind"] == "Pod"]
         assert [pod["metadata"]["name"] for pod in pods] == list(names(world))
         for pod in pods:
-            assert all({"name", "image"} <= one.keys() for one in containers(pod["spec"]))
+            assert all({"name", "image"} <= container.keys() for container in containers(pod["spec"]))
             assert (pod["spec"]["schedulerName"] == "my-scheduler") != ("nodeName" in pod["spec"])
         assert "&id" not in text  # kubectl takes anchors; people do not
     assert yaml.safe_load("a: 1")
 
 
-def test_a_world_in_words():
+def test_world_is_described_in_words():
     world = World(
         [{"name": NODES[0], "taints": [{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]}],
         [
@@ -341,7 +350,7 @@ def test_a_world_in_words():
     )
 
 
-def test_options():
+def test_worlds_option_is_a_number():
     parse = command_line().parse_args
     assert parse(["run", "stock"]).worlds is None
     assert parse(["run", "stock", "--worlds=500"]).worlds == 500
