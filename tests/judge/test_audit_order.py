@@ -21,7 +21,7 @@ def step(h: HistoryBuilder, seconds: float) -> None:
 
 @pytest.mark.parametrize("seconds", STEPS)
 @pytest.mark.parametrize(("early", "outcome"), [(False, "passed"), (True, "failed")])
-def test_an_attempt_before_the_gates_are_lifted_is_early(seconds: float, early: bool, outcome: str) -> None:
+def test_attempt_before_the_gates_are_removed_fails(seconds: float, early: bool, outcome: str) -> None:
     h = HistoryBuilder("core/scheduling-gates")
     h.pod("gated-1", schedulingGates=[{"name": "a"}])
     if early:
@@ -70,7 +70,7 @@ def test_binding_posted_to_the_legacy_resource_fails_and_its_ignored_uid_is_name
 
 @pytest.mark.parametrize("seconds", STEPS)
 @pytest.mark.parametrize("again", [False, True])
-def test_attempt_before_a_restart_is_told_from_an_attempt_after_it(seconds: float, again: bool) -> None:
+def test_attempts_before_and_after_a_restart_are_distinguished(seconds: float, again: bool) -> None:
     h = HistoryBuilder("core/restart")
     h.pod("before")
     h.bind("before", "node-1")
@@ -115,7 +115,7 @@ def test_only_requests_during_the_calm_count(seconds: float, within: bool) -> No
 
 
 @pytest.mark.parametrize("seconds", STEPS)
-def test_lost_race_and_second_attempt_are_told_apart_when_the_clock_is_set(seconds: float) -> None:
+def test_lost_race_and_second_attempt_are_distinguished_when_the_clock_is_set(seconds: float) -> None:
     h = HistoryBuilder("core/fit-cpu")
     h.pod("race-1")
     step(h, seconds)

@@ -229,9 +229,7 @@ def test_pending_pod_without_a_fence_is_invalid() -> None:
 
 
 def refused(*codes: int, written: bool = True, resource: str = "pods/status") -> HistoryBuilder:
-    """Answer each write of the condition with one of `codes`; `said`: whether the pod has the condition in the end. No
-    event is recorded.
-    """
+    """Answer each write of the condition with one of `codes`; `written`: whether the pod has it in the end."""
     h = HistoryBuilder("core/condition-refused", claims=dataclasses.replace(CLAIMS, features=("events",)))
     h.pod("too-large", cpu="1000")
     for code in codes:

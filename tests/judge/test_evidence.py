@@ -101,7 +101,7 @@ def test_timeline_is_in_chronological_order() -> None:
     h.request("patch", "pods/status", "probe-1")  # not worth a line
     h.expect("probe-1", "bound")
     h.seen()
-    h.unseen("nobody looked")
+    h.unseen("no pod was probed")
     h.fence()
     h.process("candidate", "exited", code=-9, log=["bye"])
     h.end()
@@ -114,7 +114,7 @@ def test_timeline_is_in_chronological_order() -> None:
         "candidate-tested binds probe-1 to node-1: 201",
         "waited for sp-tested/probe-1 to be bound (at most 20 s)",
         f"candidate has seen revision {h.rv - 2} (shown by settle-1)",
-        "not shown: nobody looked",
+        "not shown: no pod was probed",
         "harness creates sentinel pod sp-tested/sentinel-1",
         "candidate-tested binds sentinel-1 to node-4: 201",
         "waited for sp-tested/sentinel-1 to be bound (at most 20 s)",

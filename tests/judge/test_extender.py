@@ -116,7 +116,7 @@ def test_calls_of_the_harness_do_not_count() -> None:
     told(h.verdict(), "invalid", "not-called", "prioritizeVerb")
 
 
-def test_verb_whose_name_ends_like_another_is_told_apart() -> None:
+def test_verb_whose_name_ends_like_another_is_distinguished() -> None:
     verbs = {"filterVerb": "sort", "prioritizeVerb": "resort"}
     h = HistoryBuilder(VERBS, extender=verbs)
     cycle(h, filter={"request": "v1/resort", "status": 404, "json": False}, prioritize={"request": "v1/sort"})

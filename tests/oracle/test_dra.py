@@ -1,4 +1,4 @@
-"""ResourceClaims: which nodes are nodes_left for a pod, one world for each rule."""
+"""ResourceClaims: which nodes are left for a pod, one world for each rule."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_attributes_are_compared_by_type_and_domain(attributes: Manifest, expres
 
 
 def test_each_request_gets_its_own_devices() -> None:
-    """In either order of the claims, the red device is nodes_left for the claim that needs it."""
+    """In either order of the claims, the red device is left for the claim that needs it."""
     for slices, found in (((pool("a", RED, BLUE), pool("b", RED)), ["a"]), ((pool("a", BLUE, BLUE),), [])):
         for picky, easy in (("c", "d"), ("d", "c")):
             inventory_ = inventory({picky: claim(color("red")), easy: claim()}, *slices)

@@ -1,4 +1,4 @@
-"""Required pod affinity and anti-affinity: which nodes are nodes_left, one world for each rule."""
+"""Required pod affinity and anti-affinity: which nodes are left, one world for each rule."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_first_pod_of_a_group_may_run_in_any_domain() -> None:
 
 
 def test_anti_affinity_excludes_the_domains_of_matching_pods() -> None:
-    """A node without the topology label is nodes_left, as it belongs to no domain."""
+    """A node without the topology label is left, as it belongs to no domain."""
     assert nodes_left(pod(apart=[DB]), pod("db", "a1", app="db")) == ["b1", "nowhere"]
     assert nodes_left(pod(apart=[DB]), pod("db", "nowhere", app="db")) == EVERYWHERE
 

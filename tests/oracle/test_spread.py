@@ -1,4 +1,4 @@
-"""Topology spread constraints with DoNotSchedule: which nodes are nodes_left, one world for each rule."""
+"""Topology spread constraints with DoNotSchedule: which nodes are left, one world for each rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Volumes of a pod's claims: which nodes are nodes_left, one world for each rule."""
+"""Volumes of a pod's claims: which nodes are left, one world for each rule."""
 
 from __future__ import annotations
 
