@@ -1,4 +1,4 @@
-"""An extender is asked over HTTP as kube-scheduler asks it, and its answers are taken as they are."""
+"""The extender surface: calls over HTTP like kube-scheduler's, and answers taken unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ SCORED = [{"Host": "b", "Score": 9}, {"Host": "a", "Score": 10}]
 
 
 class Extender(ThreadingHTTPServer):
-    """Answers each verb with what `answers` has for it: (status, body); None hangs up without a word."""
+    """An extender that answers each verb with (status, body) of `answers`; None: closes the connection without a
+    response.
+    """
 
     daemon_threads = True
     block_on_close = False
@@ -33,12 +35,12 @@ class Extender(ThreadingHTTPServer):
         self.answers: dict[str, tuple[int, bytes] | None] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.ports: list[int] = []
-        """Of the client, by which connections are told apart; one for each question."""
+        """Client port of each request, which identifies its connection."""
         self.keeps = False
-        """Whether it keeps connections."""
+        """Whether the server keeps connections open."""
         self.over = threading.Event()
 
-    def says(self, verb: str, answer: object, status: int = 200) -> None:
+    def will_answer(self, verb: str, answer: object, status: int = 200) -> None:
         body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.answers[f"/{verb}"] = (status, body)
 
@@ -72,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @dataclasses.dataclass
 class FakeLife:
-    """Lives, unless it is given an `end`: that is known once it is watched for."""
+    """A candidate that lives unless `end` is set; then `watch_end` returns it."""
 
     end: str = ""
     revived: int = 0
@@ -99,8 +101,8 @@ def extender() -> Iterator[Extender]:
     server.server_close()
 
 
-class Asked:
-    """A surface, and what it was made of."""
+class SurfaceUnderTest:
+    """A surface for the extender, and the objects that it was made of."""
 
     def __init__(self, extender: Extender, **config: Any) -> None:
         self.life = FakeLife()
@@ -115,45 +117,45 @@ class Asked:
         return self.surface.ask(READINGS)
 
 
-def test_scores_are_those_that_were_answered(extender: Extender) -> None:
-    asked = Asked(extender)
-    extender.says("prioritize", SCORED)
-    assert asked.ask() == Answer(scores=(("b", 9), ("a", 10)))
-    assert asked.scripted == [READINGS]
-    assert (asked.surface.name, asked.surface.fewest, asked.surface.most) == ("extender", 1, 3)
-    assert asked.surface.nodes == ("a", "b", "c")
+def test_scores_are_those_of_the_answer(extender: Extender) -> None:
+    tested = SurfaceUnderTest(extender)
+    extender.will_answer("prioritize", SCORED)
+    assert tested.ask() == Answer(scores=(("b", 9), ("a", 10)))
+    assert tested.scripted == [READINGS]
+    assert (tested.surface.name, tested.surface.fewest, tested.surface.most) == ("extender", 1, 3)
+    assert tested.surface.nodes == ("a", "b", "c")
 
 
-def test_all_questions_come_on_one_connection_until_the_surface_is_closed(extender: Extender) -> None:
+def test_all_calls_use_one_connection_until_the_surface_is_closed(extender: Extender) -> None:
     extender.keeps = True
-    asked = Asked(extender, filter_verb="filter")
-    extender.says("filter", {"NodeNames": ["b", "a"]})
-    extender.says("prioritize", SCORED)
+    tested = SurfaceUnderTest(extender, filter_verb="filter")
+    extender.will_answer("filter", {"NodeNames": ["b", "a"]})
+    extender.will_answer("prioritize", SCORED)
     for _ in range(3):
-        assert asked.ask().scores
+        assert tested.ask().scores
     assert len(set(extender.ports)) == 1
-    asked.surface.close()
-    assert asked.ask().scores
+    tested.surface.close()
+    assert tested.ask().scores
     assert len(set(extender.ports)) == 2
-    assert asked.surface.waited > 0
-    asked.surface.close()
+    assert tested.surface.waited > 0
+    tested.surface.close()
 
 
-def test_who_ends_over_a_question_on_a_kept_connection_has_crashed(extender: Extender) -> None:
+def test_extender_that_exits_on_a_kept_connection_has_crashed(extender: Extender) -> None:
     extender.keeps = True
-    asked = Asked(extender)
-    extender.says("prioritize", SCORED)
-    assert asked.ask().scores
+    tested = SurfaceUnderTest(extender)
+    extender.will_answer("prioritize", SCORED)
+    assert tested.ask().scores
     extender.answers["/prioritize"] = None
-    asked.life.end = "ZeroDivisionError: division by zero"
-    assert asked.ask() == Answer(crash="ZeroDivisionError: division by zero")
-    asked.surface.close()
+    tested.life.end = "ZeroDivisionError: division by zero"
+    assert tested.ask() == Answer(crash="ZeroDivisionError: division by zero")
+    tested.surface.close()
 
 
-def test_names_are_sent_to_whom_claims_to_know_the_nodes(extender: Extender) -> None:
-    asked = Asked(extender, path_prefix="/v1")
-    extender.says("v1/prioritize", SCORED)
-    asked.ask()
+def test_names_are_sent_to_an_extender_with_a_node_cache(extender: Extender) -> None:
+    tested = SurfaceUnderTest(extender, path_prefix="/v1")
+    extender.will_answer("v1/prioritize", SCORED)
+    tested.ask()
     path, body = extender.asked[0]
     assert path == "/v1/prioritize"
     assert body["NodeNames"] == ["b", "a"]
@@ -161,21 +163,21 @@ def test_names_are_sent_to_whom_claims_to_know_the_nodes(extender: Extender) -> 
     assert body["Pod"]["spec"] == POD["spec"]
 
 
-def test_whole_nodes_are_sent_to_all_others(extender: Extender) -> None:
-    asked = Asked(extender, node_cache_capable=False)
-    extender.says("prioritize", SCORED)
-    asked.ask()
+def test_whole_nodes_are_sent_to_an_extender_without_a_node_cache(extender: Extender) -> None:
+    tested = SurfaceUnderTest(extender, node_cache_capable=False)
+    extender.will_answer("prioritize", SCORED)
+    tested.ask()
     _, body = extender.asked[0]
     assert body["NodeNames"] is None
     assert body["Nodes"]["items"] == [NODES["b"], NODES["a"]]
 
 
-def test_each_question_is_about_another_pod(extender: Extender) -> None:
-    asked = Asked(extender, filter_verb="filter")
-    extender.says("filter", {"NodeNames": ["b", "a"]})
-    extender.says("prioritize", SCORED)
-    asked.ask()
-    asked.ask()
+def test_each_question_has_its_own_pod(extender: Extender) -> None:
+    tested = SurfaceUnderTest(extender, filter_verb="filter")
+    extender.will_answer("filter", {"NodeNames": ["b", "a"]})
+    extender.will_answer("prioritize", SCORED)
+    tested.ask()
+    tested.ask()
     uids = [body["Pod"]["metadata"]["uid"] for _, body in extender.asked]
     names = {body["Pod"]["metadata"]["name"] for _, body in extender.asked}
     assert uids[0] == uids[1] != uids[2] == uids[3]
@@ -188,26 +190,26 @@ def test_each_question_is_about_another_pod(extender: Extender) -> None:
     [
         ([{"host": "b", "score": 0}, {"HOST": "a", "SCORE": 3}], (("b", 0), ("a", 3))),
         ([{"Host": "b", "Score": 9.5}, {"Host": "a", "Score": 10.0}], (("b", 9.5), ("a", 10.0))),
-        # kube-scheduler takes a node that is left out for one with 0.
+        # kube-scheduler scores a node that is left out as 0.
         ([{"Host": "b", "Score": 1}, {"Host": "b", "Score": 2}], (("b", 1), ("b", 2), ("a", 0))),
         ([{"Host": "stranger", "Score": -(2**70)}], (("stranger", -(2**70)), ("b", 0), ("a", 0))),
         ([], (("b", 0), ("a", 0))),
         (None, (("b", 0), ("a", 0))),  # Go's empty list
     ],
 )
-def test_nothing_is_made_better_than_it_is(
+def test_unusual_scores_are_kept_unchanged(
     extender: Extender, answer: object, scores: tuple[tuple[str, float], ...]
 ) -> None:
-    extender.says("prioritize", answer)
-    found = Asked(extender).ask()
+    extender.will_answer("prioritize", answer)
+    found = SurfaceUnderTest(extender).ask()
     assert found == Answer(scores=scores)
     assert [type(score) for _, score in found.scores] == [type(score) for _, score in scores]
 
 
-def test_a_score_that_json_does_not_have_is_refused(extender: Extender) -> None:
-    """Python writes NaN; Go's decoder does not read it."""
-    extender.says("prioritize", b'[{"Host": "a", "Score": NaN}]')
-    answer = Asked(extender).ask()
+def test_score_that_is_not_valid_json_is_refused(extender: Extender) -> None:
+    """Python writes NaN, which Go's decoder does not parse."""
+    extender.will_answer("prioritize", b'[{"Host": "a", "Score": NaN}]')
+    answer = SurfaceUnderTest(extender).ask()
     assert not answer.scores
     assert "NaN" in answer.refusal
 
@@ -226,34 +228,34 @@ def test_a_score_that_json_does_not_have_is_refused(extender: Extender) -> None:
         (SCORED, 404, "status 404"),
     ],
 )
-def test_what_is_no_answer_is_a_refusal(extender: Extender, answer: object, status: int, expected: str) -> None:
-    extender.says("prioritize", answer, status)
-    found = Asked(extender).ask()
+def test_unusable_answer_is_a_refusal(extender: Extender, answer: object, status: int, expected: str) -> None:
+    extender.will_answer("prioritize", answer, status)
+    found = SurfaceUnderTest(extender).ask()
     assert found == Answer(refusal=found.refusal)
     assert found.refusal.startswith("prioritize: ")
     assert expected in found.refusal
 
 
-def test_what_the_filter_refuses_is_not_scored(extender: Extender) -> None:
-    asked = Asked(extender, filter_verb="filter")
-    extender.says("filter", {"NodeNames": ["b"], "FailedNodes": {"a": "no sample"}})
-    extender.says("prioritize", SCORED[:1])
-    assert asked.ask() == Answer(scores=(("b", 9),), filtered=("a",))
+def test_nodes_rejected_by_the_filter_are_not_scored(extender: Extender) -> None:
+    tested = SurfaceUnderTest(extender, filter_verb="filter")
+    extender.will_answer("filter", {"NodeNames": ["b"], "FailedNodes": {"a": "no sample"}})
+    extender.will_answer("prioritize", SCORED[:1])
+    assert tested.ask() == Answer(scores=(("b", 9),), filtered=("a",))
     assert [body["NodeNames"] for _, body in extender.asked] == [["b", "a"], ["b"]]
 
 
-def test_a_filter_of_whole_nodes_is_read_as_well(extender: Extender) -> None:
-    asked = Asked(extender, filter_verb="filter", node_cache_capable=False)
-    extender.says("filter", {"nodes": {"items": [NODES["a"]]}})
-    extender.says("prioritize", SCORED[1:])
-    assert asked.ask() == Answer(scores=(("a", 10),), filtered=("b",))
+def test_filter_answer_with_whole_nodes_is_read(extender: Extender) -> None:
+    tested = SurfaceUnderTest(extender, filter_verb="filter", node_cache_capable=False)
+    extender.will_answer("filter", {"nodes": {"items": [NODES["a"]]}})
+    extender.will_answer("prioritize", SCORED[1:])
+    assert tested.ask() == Answer(scores=(("a", 10),), filtered=("b",))
 
 
 @pytest.mark.parametrize("answer", [{"NodeNames": []}, {"NodeNames": None, "FailedNodes": {"a": "", "b": ""}}])
-def test_where_no_node_is_left_nobody_is_asked_for_scores(extender: Extender, answer: object) -> None:
-    asked = Asked(extender, filter_verb="filter")
-    extender.says("filter", answer)
-    assert asked.ask() == Answer(filtered=("b", "a"))
+def test_prioritize_is_not_called_if_no_node_is_left(extender: Extender, answer: object) -> None:
+    tested = SurfaceUnderTest(extender, filter_verb="filter")
+    extender.will_answer("filter", answer)
+    assert tested.ask() == Answer(filtered=("b", "a"))
     assert len(extender.asked) == 1
 
 
@@ -265,30 +267,30 @@ def test_where_no_node_is_left_nobody_is_asked_for_scores(extender: Extender, an
         (b"", 503, "filter: status 503"),
     ],
 )
-def test_a_filter_that_fails_is_a_refusal(extender: Extender, answer: object, status: int, expected: str) -> None:
-    asked = Asked(extender, filter_verb="filter")
-    extender.says("filter", answer, status)
-    found = asked.ask()
+def test_failing_filter_is_a_refusal(extender: Extender, answer: object, status: int, expected: str) -> None:
+    tested = SurfaceUnderTest(extender, filter_verb="filter")
+    extender.will_answer("filter", answer, status)
+    found = tested.ask()
     assert found.refusal.startswith(expected)
     assert not found.scores
     assert len(extender.asked) == 1
 
 
-def test_who_hangs_up_and_lives_has_refused(extender: Extender) -> None:
+def test_closed_connection_of_a_living_extender_is_a_refusal(extender: Extender) -> None:
     extender.answers["/prioritize"] = None
-    assert Asked(extender).ask().refusal.startswith("prioritize: RemoteDisconnected")
+    assert SurfaceUnderTest(extender).ask().refusal.startswith("prioritize: RemoteDisconnected")
 
 
-def test_who_does_not_answer_in_time_has_refused(extender: Extender) -> None:
+def test_timeout_is_a_refusal(extender: Extender) -> None:
     extender.answers["/prioritize"] = (0, b"")
-    assert Asked(extender, http_timeout=0.05).ask() == Answer(refusal="prioritize: TimeoutError: timed out")
+    assert SurfaceUnderTest(extender, http_timeout=0.05).ask() == Answer(refusal="prioritize: TimeoutError: timed out")
 
 
-def test_who_ends_over_a_question_has_crashed_and_is_started_again_for_the_next(extender: Extender) -> None:
-    asked = Asked(extender)
+def test_extender_that_exits_has_crashed_and_is_restarted_for_the_next_question(extender: Extender) -> None:
+    tested = SurfaceUnderTest(extender)
     extender.answers["/prioritize"] = None
-    asked.life.end = "ZeroDivisionError: division by zero"
-    assert asked.ask() == Answer(crash="ZeroDivisionError: division by zero")
-    extender.says("prioritize", SCORED)
-    assert asked.ask().scores
-    assert asked.life.revived == 2
+    tested.life.end = "ZeroDivisionError: division by zero"
+    assert tested.ask() == Answer(crash="ZeroDivisionError: division by zero")
+    extender.will_answer("prioritize", SCORED)
+    assert tested.ask().scores
+    assert tested.life.revived == 2

@@ -1,4 +1,4 @@
-"""The formulas of fixtures/scoring: what they promise, the planted defects beside them, and docs/scoring.md."""
+"""The formulas of fixtures/scoring: their promises, the planted defects, and docs/scoring.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import RULES
 from schedproof.normalization.search import search
 
-# They are modules to be copied, not a package: loaded the way that a user's own tests find them.
+# Modules to be copied, not a package: imported in the way of a user's own tests.
 FOLDER = content("fixtures", "scoring")
 sys.path.insert(0, str(FOLDER))
 import defects  # noqa: E402
@@ -53,11 +53,11 @@ WITNESSES: dict[str, list[Case]] = {
     "unusual": [case([5.0, float("nan"), 1.0, 2.0, 0.5]), case([float("nan"), 1.0, 2.0]), case([-1.0, 1e6])],
     "again": [case([1e6, 4e6], [1e9, 4e9], [1e6, 4e6])],
 }  # fmt: skip
-"""Cases that show what the built-in corner cases do not, by the shape of the rule."""
+"""Cases that the built-in corner cases lack, by the shape of the rule."""
 
 
 def breaks(function: Callable[..., Any], clause: str, *, highest: int = 100, cases: int = 0) -> str:
-    """How a function that claims every feature and `neutral` breaks a clause; "" if no case shows that it does."""
+    """Return how a function that claims every feature and `neutral` breaks a clause; "" if no case shows it."""
     rule = RULES[f"normalize/{clause.removeprefix('normalize/')}"]
     promises = Promises(highest, features=frozenset(FEATURES), on_missing="neutral")
     surface = FunctionSurface(function)
@@ -66,7 +66,7 @@ def breaks(function: Callable[..., Any], clause: str, *, highest: int = 100, cas
 
 
 @pytest.fixture(autouse=True)
-def _nothing_remembered() -> Iterator[None]:
+def _forget_state_of_defects() -> Iterator[None]:
     defects.forget()
     yield
     defects.forget()
@@ -75,7 +75,7 @@ def _nothing_remembered() -> Iterator[None]:
 class TestFormulas:
     @pytest.mark.parametrize("highest", [100, 10])
     @pytest.mark.parametrize("name", formulas.FORMULAS)
-    def test_keep_what_everybody_is_held_to(self, name: str, highest: int) -> None:
+    def test_formulas_keep_all_rules_without_a_feature(self, name: str, highest: int) -> None:
         formula = functools.partial(formulas.FORMULAS[name], highest=highest)
         for clause, rule in RULES.items():
             if not rule.feature:
@@ -84,7 +84,7 @@ class TestFormulas:
     @pytest.mark.parametrize("name", formulas.FORMULAS)
     @settings(database=None, deadline=None, max_examples=200)
     @given(st.lists(st.none() | st.floats(), max_size=12))
-    def test_whatever_a_float_holds(self, name: str, readings: list[float | None]) -> None:
+    def test_formulas_accept_any_float_as_a_reading(self, name: str, readings: list[float | None]) -> None:
         asked = {str(node): reading for node, reading in enumerate(readings)}
         scores = formulas.FORMULAS[name](asked)
         assert list(scores) == list(asked)
@@ -92,7 +92,7 @@ class TestFormulas:
         known = sorted((formulas.whole(asked)[node], -score) for node, score in scores.items())
         assert [score for _, score in known] == sorted(score for _, score in known)
 
-    def test_whole_numbers_are_the_readings(self) -> None:
+    def test_whole_numbers_represent_the_readings(self) -> None:
         smallest, largest = 5e-324, sys.float_info.max
         traffic = formulas.whole({"a": smallest, "b": largest, "c": 1.5, "d": -3.0, "e": None, "f": float("nan")})
         assert traffic["a"] == 1
@@ -102,22 +102,22 @@ class TestFormulas:
 
 
 class TestDefects:
-    def test_there_are_enough_and_each_says_what_is_wrong(self) -> None:
+    def test_there_are_enough_defects_and_each_describes_its_fault(self) -> None:
         assert len(defects.DEFECTS) >= 30
         assert {defect.clause for defect in defects.DEFECTS.values()} == set(RULES)
         for name, defect in defects.DEFECTS.items():
             assert len(defect.sentence) > 20, name
 
     @pytest.mark.parametrize("name", defects.DEFECTS)
-    def test_is_caught_by_its_clause(self, name: str) -> None:
+    def test_each_defect_is_caught_by_its_clause(self, name: str) -> None:
         assert breaks(defects.DEFECTS[name].function, defects.DEFECTS[name].clause)
 
     @pytest.mark.parametrize("name", published.PUBLISHED)
-    def test_published_formulas_break_what_is_said(self, name: str) -> None:
+    def test_published_formulas_break_their_listed_clauses(self, name: str) -> None:
         function, highest, broken = published.PUBLISHED[name]
         assert {clause for clause in broken if not breaks(function, clause, highest=highest)} == set()
 
-    def test_go_arithmetic(self) -> None:
+    def test_go_arithmetic_wraps_and_truncates(self) -> None:
         assert (published.wrap(2**63), published.wrap(-(2**31) - 1, 32)) == (-(2**63), 2**31 - 1)
         assert (published.divided(-7, 2), published.divided(7, -2), published.divided(7, 2)) == (-3, -3, 3)
         assert (published.int64(1.9), published.int64(2.0**63), published.int64(float("nan"))) == (1, *[-(2**63)] * 2)
@@ -126,7 +126,9 @@ class TestDefects:
 
 
 def tables(kind: str) -> list[tuple[list[str], list[list[str]]]]:
-    """The chapter's tables below a comment of that kind: the comment's other words, and the rows, the header first."""
+    """Return the tables of docs/scoring.md below comments of this kind: words of the comment, and rows with the header
+    first.
+    """
     found = re.findall(rf"<!-- {kind} ?(.*?)-->\n((?:\|.*\n)+)", CHAPTER.read_text())
     assert found
     return [
@@ -136,7 +138,7 @@ def tables(kind: str) -> list[tuple[list[str], list[list[str]]]]:
 
 
 class TestChapter:
-    def test_scores(self) -> None:
+    def test_scores_of_the_table_are_those_of_the_formulas(self) -> None:
         for (highest,), (header, _, *rows) in tables("scores"):
             columns = [column for column in header[1:] if column]
             asked = {column: float(column.replace(",", "")) for column in columns}
@@ -145,7 +147,7 @@ class TestChapter:
                 scores = formulas.FORMULAS[name](asked, int(highest))
                 assert cells[: len(columns)] == [str(scores[column]) for column in columns], name
 
-    def test_how_many_scores_differ(self) -> None:
+    def test_numbers_of_different_scores_are_right(self) -> None:
         for (count, first, step), (_, _, *rows) in tables("different"):
             asked = {str(number): float(first) + float(step) * number for number in range(int(count))}
             assert rows == [
@@ -153,7 +155,7 @@ class TestChapter:
                 for name, formula in formulas.FORMULAS.items()
             ]
 
-    def test_what_each_may_claim(self) -> None:
+    def test_claimable_features_of_each_formula_are_right(self) -> None:
         [(_, (header, _, *rows))] = tables("claims")
         clauses = [clause.strip("`") for clause in header[1:]]
         assert {f"normalize/{clause}" for clause in clauses} == {name for name, rule in RULES.items() if rule.feature}
@@ -162,13 +164,13 @@ class TestChapter:
             for name, formula in formulas.FORMULAS.items()
         ]
 
-    def test_what_the_published_ones_break(self) -> None:
+    def test_clauses_that_published_formulas_break_are_right(self) -> None:
         [(_, (_, _, *rows))] = tables("published")
         assert {name: tuple(re.findall("`(.+?)`", broken)) for name, broken, _ in rows} == {
-            name: one.breaks for name, one in published.PUBLISHED.items()
+            name: formula.breaks for name, formula in published.PUBLISHED.items()
         }
 
-    def test_the_ties_of_an_extender_that_divides_by_the_maximum(self) -> None:
+    def test_ties_of_divide_by_max_are_described(self) -> None:
         scores = formulas.divide_by_max({str(number): 1e6 + 1e4 * number for number in range(30)}, 10)
         sizes = [len(list(group)) for _, group in itertools.groupby(scores.values())]
         quietest, following = sizes[:2]
@@ -177,10 +179,10 @@ class TestChapter:
             in " ".join(CHAPTER.read_text().split())
         )
 
-    def test_how_many_defects_there_are(self) -> None:
+    def test_number_of_defects_is_right(self) -> None:
         assert f"has {len(defects.DEFECTS)} further defects" in CHAPTER.read_text()
 
-    def test_the_example_fails_as_it_says(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_example_fails_with_the_shown_message(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(PROFILES, "quick", (5, 0))
         monkeypatch.chdir(tmp_path)  # failing cases are kept where pytest is started
         [source] = re.findall(r"```python\n(.*?)```", CHAPTER.read_text(), re.DOTALL)
@@ -192,7 +194,7 @@ class TestChapter:
         for line in promised.splitlines():
             assert line in str(raised.value)
 
-    def test_the_plots_are_of_the_formulas(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_plots_are_those_of_the_formulas(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.syspath_prepend(ROOT / "tools")
         plots = importlib.import_module("plot_formulas").plots()
         assert {name: (ROOT / "docs" / "images" / name).read_text() for name in plots} == plots

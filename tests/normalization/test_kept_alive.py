@@ -1,4 +1,4 @@
-"""One connection for many requests, with servers that end it in all the ways that there are."""
+"""One connection for many requests, with servers that end it in different ways."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ CLOSE, RESET, HANG = "close", "reset", "hang"
 
 
 class Server:
-    """Answers each request with what comes next in `script`: bytes, or bytes and how the connection then ends."""
+    """A server that answers each request with the next entry of `script`: bytes, and how the connection ends after
+    them.
+    """
 
     def __init__(self) -> None:
         self.script: list[tuple[bytes, str]] = []
         self.requests: list[int] = []
-        """The number of the connection that each came on."""
+        """Number of the connection of each request."""
         self.over = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
 
-    def says(self, *answers: bytes | tuple[bytes, str]) -> None:
+    def will_answer(self, *answers: bytes | tuple[bytes, str]) -> None:
         self.script += [(answer, "") if isinstance(answer, bytes) else answer for answer in answers]
 
     def close(self) -> None:
@@ -99,8 +101,8 @@ SIZED = b"Content-Length: 4"
     "answer",
     [OK, with_headers(SIZED, b"Connection: keep-alive", version=b"1.0"), b"HTTP/1.1 100 Continue\r\n\r\n" + OK],
 )
-def test_a_connection_is_kept(server: Server, client: KeptAlive, answer: bytes) -> None:
-    server.says(answer, answer, answer)
+def test_connection_is_kept_open(server: Server, client: KeptAlive, answer: bytes) -> None:
+    server.will_answer(answer, answer, answer)
     assert [post(client) for _ in range(3)] == [b"fine"] * 3
     assert server.requests == [1, 1, 1]
 
@@ -114,17 +116,17 @@ def test_a_connection_is_kept(server: Server, client: KeptAlive, answer: bytes) 
         with_headers(),  # without a length, its end is the connection's
     ],
 )
-def test_a_connection_whose_end_is_announced_is_not_kept(server: Server, client: KeptAlive, answer: bytes) -> None:
-    server.says((answer, CLOSE), (answer, CLOSE))
+def test_connection_with_an_announced_end_is_not_kept(server: Server, client: KeptAlive, answer: bytes) -> None:
+    server.will_answer((answer, CLOSE), (answer, CLOSE))
     assert [post(client), post(client)] == [b"fine", b"fine"]
     assert server.requests == [1, 2]
 
 
-def test_chunks_are_put_together_and_codings_are_told(server: Server, client: KeptAlive) -> None:
+def test_chunks_are_joined_and_the_content_encoding_is_returned(server: Server, client: KeptAlive) -> None:
     packed = gzip.compress(b"fine")
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (packed[:5], packed[5:], b""))
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n" + chunks
-    server.says(answer, answer)
+    server.will_answer(answer, answer)
     for _ in range(2):
         response = client.post("/verb", b"{}", {}, 30)
         assert (response.status, response.encoding, response.content) == (200, "gzip", packed)
@@ -141,42 +143,42 @@ def idle_end_seen(client: KeptAlive) -> None:
 
 
 @pytest.mark.parametrize("end", [CLOSE, RESET])
-def test_a_connection_that_was_ended_while_idle_is_replaced(server: Server, client: KeptAlive, end: str) -> None:
-    server.says((OK, end), OK)
+def test_connection_closed_while_idle_is_replaced(server: Server, client: KeptAlive, end: str) -> None:
+    server.will_answer((OK, end), OK)
     post(client)
     idle_end_seen(client)
     assert post(client) == b"fine"
     assert server.requests == [1, 2]
 
 
-def test_bytes_that_nothing_had_asked_for_are_no_answer(server: Server, client: KeptAlive) -> None:
-    server.says(OK + OK.replace(b"fine", b"late"), OK)
+def test_unsolicited_bytes_are_not_used_as_an_answer(server: Server, client: KeptAlive) -> None:
+    server.will_answer(OK + OK.replace(b"fine", b"late"), OK)
     post(client)
-    server.says(OK)
+    server.will_answer(OK)
     assert post(client) == b"fine"
 
 
 @pytest.mark.parametrize("end", [CLOSE, RESET])
-def test_where_a_kept_connection_ends_without_an_answer_the_request_is_sent_once_more(
+def test_request_is_retried_once_if_a_kept_connection_ends_without_an_answer(
     server: Server, client: KeptAlive, end: str
 ) -> None:
-    server.says(OK, (b"", end), OK)
+    server.will_answer(OK, (b"", end), OK)
     assert [post(client), post(client)] == [b"fine", b"fine"]
     assert server.requests == [1, 1, 2]
 
 
 @pytest.mark.parametrize(("end", "error"), [(CLOSE, http.client.RemoteDisconnected), (RESET, ConnectionResetError)])
-def test_on_a_new_connection_a_request_is_sent_once(
+def test_request_on_a_new_connection_is_not_retried(
     server: Server, client: KeptAlive, end: str, error: type[Exception]
 ) -> None:
-    server.says((b"", end))
+    server.will_answer((b"", end))
     with pytest.raises(error):
         post(client)
     assert server.requests == [1]
 
 
-def test_who_never_answers_on_a_kept_connection_is_asked_twice_and_no_more(server: Server, client: KeptAlive) -> None:
-    server.says(OK, (b"", CLOSE), (b"", CLOSE))
+def test_unanswered_request_is_sent_at_most_twice(server: Server, client: KeptAlive) -> None:
+    server.will_answer(OK, (b"", CLOSE), (b"", CLOSE))
     post(client)
     with pytest.raises(http.client.RemoteDisconnected):
         post(client)
@@ -185,10 +187,10 @@ def test_who_never_answers_on_a_kept_connection_is_asked_twice_and_no_more(serve
 
 @pytest.mark.parametrize("begun", [b"H", OK[:-1]])
 @pytest.mark.parametrize("end", [CLOSE, RESET])
-def test_an_answer_that_breaks_off_is_not_asked_for_again(
+def test_request_with_a_truncated_answer_is_not_retried(
     server: Server, client: KeptAlive, begun: bytes, end: str
 ) -> None:
-    server.says(OK, (begun, end), OK)
+    server.will_answer(OK, (begun, end), OK)
     post(client)
     with pytest.raises((OSError, http.client.HTTPException)):
         post(client)
@@ -198,8 +200,8 @@ def test_an_answer_that_breaks_off_is_not_asked_for_again(
 
 
 @pytest.mark.parametrize("begun", [b"", b"HTTP/1.1 200 OK\r\n"])
-def test_a_server_that_hangs_is_not_asked_again(server: Server, client: KeptAlive, begun: bytes) -> None:
-    server.says(OK, (begun, HANG))
+def test_request_that_times_out_is_not_retried(server: Server, client: KeptAlive, begun: bytes) -> None:
+    server.will_answer(OK, (begun, HANG))
     post(client)
     with pytest.raises(TimeoutError):
         post(client, seconds=0.05)
@@ -207,27 +209,27 @@ def test_a_server_that_hangs_is_not_asked_again(server: Server, client: KeptAliv
 
 
 def test_each_request_has_its_own_time_limit(server: Server, client: KeptAlive) -> None:
-    server.says(OK, (b"", HANG))
+    server.will_answer(OK, (b"", HANG))
     post(client, seconds=600)
     with pytest.raises(TimeoutError):
         post(client, seconds=0.05)
 
 
-def test_no_answer_in_http_is_an_error(server: Server, client: KeptAlive) -> None:
-    server.says((b"fine\r\n\r\n", CLOSE))
+def test_answer_that_is_not_http_is_an_error(server: Server, client: KeptAlive) -> None:
+    server.will_answer((b"fine\r\n\r\n", CLOSE))
     with pytest.raises(http.client.BadStatusLine):
         post(client)
 
 
-def test_a_closed_client_connects_anew(server: Server, client: KeptAlive) -> None:
-    server.says(OK, OK)
+def test_closed_client_reconnects(server: Server, client: KeptAlive) -> None:
+    server.will_answer(OK, OK)
     post(client)
     client.close()
     assert post(client) == b"fine"
     assert server.requests == [1, 2]
 
 
-def test_where_there_is_no_server_that_is_said(client: KeptAlive, server: Server) -> None:
+def test_refused_connection_is_an_error(client: KeptAlive, server: Server) -> None:
     def refuse(_seconds: float) -> http.client.HTTPConnection:
         raise ConnectionRefusedError("nothing listens")
 

@@ -1,4 +1,4 @@
-"""NormalizeScore alone: within what Score gives, and only where it goes by nothing else."""
+"""NormalizeScore alone: with values that Score can return, and only if it depends on raw scores alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ABOUT_VALUES = Promises(about="values")
 
 
 class FakePlugin:
-    """Score and NormalizeScore as functions; `ZeroDivisionError` is a crash."""
+    """A plugin made of Score and NormalizeScore functions; `ZeroDivisionError` is a crash."""
 
     def __init__(self, score: Callable[[float], int], normalize: Callable[[list[int]], list[int]]) -> None:
         self._score, self._normalize = score, normalize
@@ -40,7 +40,7 @@ def alone(score: Callable[[float], int], normalize: Callable[[list[int]], list[i
 
 
 def upside_down(raw: list[int]) -> list[int]:
-    """Upstream's DefaultNormalizeScore, reversed; with its overflow from 2^63/100 on."""
+    """Upstream's DefaultNormalizeScore, reversed, with its overflow from 2^63/100 on."""
     most = max(raw)
     return [100 - _int64(100 * score) // most if most else 100 for score in raw]
 
@@ -53,13 +53,13 @@ def bounded(reading: float) -> int:
     return min(int(reading), 10**12)
 
 
-def test_values_are_raw_scores_within_those_of_score() -> None:
+def test_values_are_within_the_range_of_score() -> None:
     surface = alone(bounded, lambda raw: raw)
     assert surface.ask((("a", 0.5), ("b", 2.0**1000))).raw == (("a", 0), ("b", 10**12))
 
 
 @pytest.mark.parametrize("clause", sorted(OF_NORMALIZE_SCORE))
-def test_who_is_right_for_what_score_gives_is_not_blamed(clause: str) -> None:
+def test_function_that_is_right_for_the_range_of_score_passes(clause: str) -> None:
     for surface in (alone(bounded, upside_down), alone(lambda reading: int(reading > 1e9), upside_down)):
         assert surface.is_offered
         assert search(RULES[clause], surface, ABOUT_VALUES, cases=100, seed=1).failing is None
@@ -68,22 +68,22 @@ def test_who_is_right_for_what_score_gives_is_not_blamed(clause: str) -> None:
 @pytest.mark.parametrize(
     ("clause", "score", "normalize"),
     [
-        ("normalize/zero", bounded, lambda raw: [100 * one // max(raw) for one in raw]),
+        ("normalize/zero", bounded, lambda raw: [100 * score_ // max(raw) for score_ in raw]),
         ("normalize/huge", lambda reading: min(int(reading), 2**63 - 1), upside_down),
-        ("normalize/range", bounded, lambda raw: [min(one, 101) for one in raw]),
+        ("normalize/range", bounded, lambda raw: [min(score_, 101) for score_ in raw]),
         ("normalize/equal", bounded, lambda raw: [100 - place * 100 // len(raw) for place in range(len(raw))]),
-        ("normalize/permutation", bounded, lambda raw: [100 if one == raw[0] else 0 for one in raw]),
+        ("normalize/permutation", bounded, lambda raw: [100 if score_ == raw[0] else 0 for score_ in raw]),
     ],
 )
-def test_what_is_wrong_is_found(
+def test_wrong_function_is_found(
     clause: str, score: Callable[[float], int], normalize: Callable[[list[int]], list[int]]
 ) -> None:
     found = search(RULES[clause], alone(score, normalize), ABOUT_VALUES, cases=100, seed=1)
     assert found.failing is not None
 
 
-def test_who_goes_by_more_than_raw_scores_is_not_asked() -> None:
-    """Such as a PreScore that leaves the highest reading in the cycle state, which is not there then."""
+def test_function_that_depends_on_more_than_raw_scores_is_not_offered() -> None:
+    """For example, a PreScore writes the highest reading to the cycle state, which is missing then."""
 
     class Stateful(FakePlugin):
         def ask(self, readings: Readings) -> Answer:
@@ -94,7 +94,7 @@ def test_who_goes_by_more_than_raw_scores_is_not_asked() -> None:
     assert not NormalizeScoreSurface(cast("PluginSurface", Stateful(bounded, lambda raw: raw))).is_offered
 
 
-def test_a_plugin_that_crashes_at_every_question_has_nothing_to_be_asked() -> None:
+def test_plugin_that_always_crashes_is_not_offered() -> None:
     surface = alone(bounded, lambda _raw: [1 // 0])
     assert not surface.is_offered
     assert surface.ask((("a", 1.0),)).crash

@@ -1,4 +1,4 @@
-"""The plugin surface, with a program in the probe's place that does as its questions say."""
+"""The plugin surface, with a scripted program in place of the probe."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ CLUSTER = {"prometheus": "http://here", "device": "eth0"}
 
 
 class FakeServer:
-    """Takes readings, and says when."""
+    """A Prometheus server that records the readings it gets."""
 
     url = "http://127.0.0.1:9"
 
@@ -85,7 +85,7 @@ def server() -> FakeServer:
 def surface(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: FakeServer
 ) -> Iterator[Callable[..., PluginSurface]]:
-    """Makes surfaces; ends them."""
+    """Return a factory of surfaces, which are closed at the end."""
     program = tmp_path / "probe"
     (tmp_path / "probe.py").write_text(PROBE)
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{tmp_path / "probe.py"}"\n')
@@ -103,14 +103,14 @@ def surface(
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for made_surface in made:
+        made_surface.close()
 
 
 # -- questions and answers
 
 
-def test_the_readings_are_put_before_the_plugin_is_asked(surface: Any, server: FakeServer) -> None:
+def test_readings_are_set_before_the_plugin_is_called(surface: Any, server: FakeServer) -> None:
     answer = surface().ask((("b", 5.0), ("a", None)))
     assert answer == Answer(scores=(("b", 1), ("a", 1)), raw=(("b", 7), ("a", 7)))
     ((metric, device, window, labels, readings),) = server.puts
@@ -119,10 +119,10 @@ def test_the_readings_are_put_before_the_plugin_is_asked(surface: Any, server: F
     assert labels["a"] == {"instance": "198.18.0.2:9100", "node": "a", "kubernetes_node": "a"}
 
 
-def test_a_node_keeps_its_address(surface: Any, server: FakeServer) -> None:
-    asked = surface()
-    asked.ask((("a", 1.0), ("b", 1.0)))
-    asked.ask((("c", 1.0), ("b", 1.0), ("a", 1.0)))
+def test_node_keeps_its_address(surface: Any, server: FakeServer) -> None:
+    tested = surface()
+    tested.ask((("a", 1.0), ("b", 1.0)))
+    tested.ask((("c", 1.0), ("b", 1.0), ("a", 1.0)))
     labels = server.puts[-1][3]
     assert [labels[node]["instance"].partition(":")[0][-1] for node in "abc"] == ["1", "2", "3"]
 
@@ -136,63 +136,63 @@ def test_raw_scores_are_normalized_without_readings_and_in_order(surface: Any, s
     assert server.puts == []
 
 
-def test_more_questions_than_fit_between_two_processes_are_answered(surface: Any) -> None:
+def test_more_questions_than_a_socket_buffer_holds_are_answered(surface: Any) -> None:
     raw = tuple((f"node-{number}", number + 1) for number in range(300))
     answers = surface().normalize_many([raw] * 300)
     assert [answer.scores[0][1] for answer in answers] == list(range(1, 301))
 
 
-def test_a_refusal_is_an_answer(surface: Any) -> None:
-    asked = surface()
-    assert asked.normalize((("a", -3),)) == Answer(refusal="not today", filtered=("a",))
-    assert asked.normalize((("a", 1),)).scores == (("a", 2),)
+def test_refusal_is_an_answer(surface: Any) -> None:
+    tested = surface()
+    assert tested.normalize((("a", -3),)) == Answer(refusal="not today", filtered=("a",))
+    assert tested.normalize((("a", 1),)).scores == (("a", 2),)
 
 
 # -- crashes
 
 
-def test_a_crash_is_attributed_to_its_question_and_the_others_are_answered(surface: Any) -> None:
+def test_crash_belongs_to_its_question_and_the_others_are_answered(surface: Any) -> None:
     answers = surface().normalize_many([(("a", 1),), (("a", 0),), (("a", 2),), (("a", 0),), (("a", 3),)])
     assert [answer.scores for answer in answers] == [(("a", 1),), (), (("a", 1),), (), (("a", 1),)]
     assert [answer.crash for answer in answers] == ["", *["panic: runtime error: integer divide by zero", ""] * 2]
 
 
-def test_after_a_crash_a_new_plugin_is_asked_by_the_next_question(surface: Any) -> None:
-    asked = surface()
-    assert asked.ask((("a", 1.0),)).scores == (("a", 1),)
-    assert asked.normalize((("a", -1),)).crash.startswith("the process ended with signal SIGKILL")
-    assert asked.ask((("a", 1.0),)).scores == (("a", 1),)
+def test_next_question_after_a_crash_uses_a_new_plugin(surface: Any) -> None:
+    tested = surface()
+    assert tested.ask((("a", 1.0),)).scores == (("a", 1),)
+    assert tested.normalize((("a", -1),)).crash.startswith("the process ended with signal SIGKILL")
+    assert tested.ask((("a", 1.0),)).scores == (("a", 1),)
 
 
-def test_a_question_without_an_answer_ends_the_probe(surface: Any) -> None:
-    asked = surface(seconds=0.5)
-    assert asked.normalize((("a", -2),)).crash == "no answer within 0.5 s"
+def test_question_without_an_answer_is_a_crash(surface: Any) -> None:
+    tested = surface(seconds=0.5)
+    assert tested.normalize((("a", -2),)).crash == "no answer within 0.5 s"
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("Refuses", "no field x in its args"), ("Panics", "panic: no such thing")]
+    ("name", "expected"), [("Refuses", "no field x in its args"), ("Panics", "panic: no such thing")]
 )  # fmt: skip
-def test_a_plugin_that_cannot_be_made_is_the_candidate_s_error(surface: Any, name: str, said: str) -> None:
+def test_plugin_that_cannot_be_created_is_an_error_of_the_candidate(surface: Any, name: str, expected: str) -> None:
     spec = dataclasses.replace(CANDIDATE.spec, name=name)
-    with pytest.raises(CandidateError, match=re.escape(said)):
+    with pytest.raises(CandidateError, match=re.escape(expected)):
         surface(dataclasses.replace(CANDIDATE, spec=spec))
 
 
-def test_a_candidate_that_claims_no_readings_has_no_such_surface(surface: Any) -> None:
+def test_candidate_without_network_claims_has_no_plugin_surface(surface: Any) -> None:
     with pytest.raises(CandidateError, match="no plugin that can be queried"):
         surface(dataclasses.replace(CANDIDATE, claims=Claims()))
 
 
-def test_the_probe_ends_with_its_surface(surface: Any) -> None:
-    asked = surface()
-    pid = asked._probe.pid
-    asked.close()
+def test_probe_ends_with_its_surface(surface: Any) -> None:
+    tested = surface()
+    pid = tested._probe.pid
+    tested.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    asked.close()  # twice does no harm
+    tested.close()  # twice does no harm
 
 
-# -- what a Go program says last
+# -- last output of a Go program
 
 GO_PANIC = """\
 I1122 06:00:00.000000 1 plugin.go:7] "panic: is only a word here"
@@ -213,30 +213,30 @@ example.com/traffic/schedproof-generated-probe.(*cycle).normalize.func1(0x0)
 """
 
 
-def test_a_panic_is_told_with_the_candidate_s_own_frame() -> None:
+def test_panic_is_shown_with_the_candidates_own_frame() -> None:
     assert crash_text(GO_PANIC, 2) == (
         "panic: runtime error: integer divide by zero\n  in scores.(*Plugin).normalize (scores/scoring.go:12)"
     )
 
 
-def test_a_plugin_in_package_main_has_frames_as_well() -> None:
-    said = "panic: oh\n\ngoroutine 1 [running]:\nmain.score(0x1)\n\tmine/main.go:7 +0x1d\n"
-    assert crash_text(said, 2) == "panic: oh\n  in main.score (mine/main.go:7)"
+def test_panic_in_package_main_is_shown_with_its_frame() -> None:
+    output = "panic: oh\n\ngoroutine 1 [running]:\nmain.score(0x1)\n\tmine/main.go:7 +0x1d\n"
+    assert crash_text(output, 2) == "panic: oh\n  in main.score (mine/main.go:7)"
 
 
-def test_a_fatal_error_of_the_runtime_is_one() -> None:
-    said = "runtime: goroutine stack exceeds 1000000000-byte limit\nfatal error: stack overflow\n\nruntime stack:\n"
-    assert crash_text(said, 2) == "fatal error: stack overflow"
+def test_fatal_error_of_the_go_runtime_is_shown() -> None:
+    output = "runtime: goroutine stack exceeds 1000000000-byte limit\nfatal error: stack overflow\n\nruntime stack:\n"
+    assert crash_text(output, 2) == "fatal error: stack overflow"
 
 
-def test_an_exit_without_a_panic_is_told_with_its_last_line() -> None:
+def test_exit_without_a_panic_is_shown_with_its_last_line() -> None:
     assert (
         crash_text("E1122 fatal: cannot go on\n", 3) == "the process ended with exit code 3: E1122 fatal: cannot go on"
     )
     assert crash_text("", -9) == "the process ended with signal SIGKILL"
 
 
-# -- which plugin, with which args
+# -- choice of the plugin and its args
 
 
 def configured(**profile: Any) -> Candidate:
@@ -246,26 +246,26 @@ def configured(**profile: Any) -> Candidate:
     return dataclasses.replace(CANDIDATE, spec=spec, scheduler_config=config)
 
 
-def test_args_are_filled_in() -> None:
+def test_placeholders_in_args_are_replaced() -> None:
     assert asked_plugin(CANDIDATE, CLUSTER) == ("Traffic", {"at": "http://here"})
     bare = dataclasses.replace(CANDIDATE, spec=PluginSpec(package="/x", name="Traffic"))
     assert asked_plugin(bare, CLUSTER) == ("Traffic", None)
 
 
-def test_a_native_configuration_says_which_plugin_and_its_args() -> None:
+def test_plugin_and_args_are_read_from_a_native_configuration() -> None:
     enabled = {"score": {"enabled": [{"name": "Traffic"}, {"name": "ImageLocality"}], "disabled": [{"name": "*"}]}}
     args = [{"name": "Traffic", "args": {"window": "{window}"}}]
     assert asked_plugin(configured(plugins=enabled, pluginConfig=args), CLUSTER) == ("Traffic", {"window": "2s"})
-    # kube-scheduler ignores args for a name that is not enabled.
+    # kube-scheduler ignores args of a plugin that is not enabled.
     assert asked_plugin(configured(name="traffic", pluginConfig=args), CLUSTER) == ("traffic", None)
 
 
-def test_of_several_plugins_one_has_to_be_named() -> None:
+def test_one_of_several_plugins_must_be_named() -> None:
     with pytest.raises(CandidateError, match="not clear which"):
         asked_plugin(configured(plugins={"multiPoint": {"enabled": [{"name": "One"}, {"name": "Two"}]}}), CLUSTER)
 
 
-def test_a_placeholder_that_only_a_cluster_has_is_named() -> None:
+def test_placeholder_that_needs_a_cluster_is_named() -> None:
     spec = PluginSpec(package="/x", name="Traffic", args={"kubeconfig": "{kubeconfig}"})
     with pytest.raises(UsageError, match="kubeconfig"):
         asked_plugin(dataclasses.replace(CANDIDATE, spec=spec), CLUSTER)

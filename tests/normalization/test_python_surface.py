@@ -1,4 +1,4 @@
-"""A scoring function in a process of its own: what it is asked, what it answers, and how it may end."""
+"""A scoring function in its own process: questions, answers, and ways to end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ READINGS: Readings = (("b", 2.0), ("a", 1.0))
 
 @pytest.fixture
 def surface(tmp_path: Path) -> Iterator[Callable[..., PythonSurface]]:
-    """Makes one of a function `score`, given as its module's source."""
+    """Return a factory of surfaces for a function `score`, given as the source of its module."""
     made: list[PythonSurface] = []
 
     def make(source: str, entry_point: str = "mine:score", **options: Deadline) -> PythonSurface:
@@ -49,23 +49,23 @@ def surface(tmp_path: Path) -> Iterator[Callable[..., PythonSurface]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for made_surface in made:
+        made_surface.close()
 
 
-def test_answers_in_its_order_with_integers_as_they_are(surface: Callable[..., PythonSurface]) -> None:
-    asked = surface("def score(readings): return {node: 7 if node == 'a' else 1.5 for node in readings}")
-    assert asked.ask(READINGS) == Answer(scores=(("b", 1.5), ("a", 7)))
-    assert [type(score) for _, score in asked.ask(READINGS).scores] == [float, int]
+def test_scores_keep_their_order_and_type(surface: Callable[..., PythonSurface]) -> None:
+    tested = surface("def score(readings): return {node: 7 if node == 'a' else 1.5 for node in readings}")
+    assert tested.ask(READINGS) == Answer(scores=(("b", 1.5), ("a", 7)))
+    assert [type(score) for _, score in tested.ask(READINGS).scores] == [float, int]
 
 
-def test_pairs_may_name_a_node_twice_and_strangers(surface: Callable[..., PythonSurface]) -> None:
-    asked = surface("def score(readings): return [('a', 1), ('a', 2), ('stranger', 3)]")
-    assert asked.ask(READINGS).scores == (("a", 1), ("a", 2), ("stranger", 3))
+def test_pairs_may_contain_duplicate_and_unknown_nodes(surface: Callable[..., PythonSurface]) -> None:
+    tested = surface("def score(readings): return [('a', 1), ('a', 2), ('stranger', 3)]")
+    assert tested.ask(READINGS).scores == (("a", 1), ("a", 2), ("stranger", 3))
 
 
-def test_readings_that_json_has_no_word_for_arrive(surface: Callable[..., PythonSurface]) -> None:
-    asked = surface(
+def test_readings_without_a_json_representation_are_passed(surface: Callable[..., PythonSurface]) -> None:
+    tested = surface(
         """
         import math
         def score(readings):
@@ -76,12 +76,12 @@ def test_readings_that_json_has_no_word_for_arrive(surface: Callable[..., Python
         """
     )
     readings = (("n", math.nan), ("i", math.inf), ("m", -math.inf), ("none", None), ("tiny", 5e-324))
-    (_, ok), (_, nan), (_, inf) = asked.ask(readings).scores
+    (_, ok), (_, nan), (_, inf) = tested.ask(readings).scores
     assert (ok, math.isnan(nan), inf) == (1, True, -math.inf)
 
 
-def test_what_it_prints_and_reads_is_none_of_ours(surface: Callable[..., PythonSurface]) -> None:
-    asked = surface(
+def test_stdout_and_stdin_of_the_function_do_not_disturb_the_protocol(surface: Callable[..., PythonSurface]) -> None:
+    tested = surface(
         """
         import os, sys
         print("hello")
@@ -90,20 +90,20 @@ def test_what_it_prints_and_reads_is_none_of_ours(surface: Callable[..., PythonS
             return dict.fromkeys(readings, len(sys.stdin.read()))
         """
     )
-    assert asked.ask(READINGS).scores == (("b", 0), ("a", 0))
+    assert tested.ask(READINGS).scores == (("b", 0), ("a", 0))
 
 
-def test_an_exception_is_a_crash_that_the_process_outlives(surface: Callable[..., PythonSurface]) -> None:
-    asked = surface(
+def test_exception_is_a_crash_and_the_process_continues(surface: Callable[..., PythonSurface]) -> None:
+    tested = surface(
         """
         import os
         def score(readings):
             return {node: os.getpid() // reading for node, reading in readings.items()}
         """
     )
-    before = asked.ask(READINGS)
-    assert asked.ask((("a", 0),)) == Answer(crash="ZeroDivisionError: integer division or modulo by zero (mine.py:4)")
-    assert asked.ask(READINGS) == before
+    before = tested.ask(READINGS)
+    assert tested.ask((("a", 0),)) == Answer(crash="ZeroDivisionError: integer division or modulo by zero (mine.py:4)")
+    assert tested.ask(READINGS) == before
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_an_exception_is_a_crash_that_the_process_outlives(surface: Callable[...
         ("ctypes.string_at(0)", "the process ended with signal SIGSEGV: Segmentation fault (__init__.py:"),
     ],
 )
-def test_an_end_is_a_crash_and_the_next_question_is_answered(
+def test_exit_is_a_crash_and_the_next_question_is_answered(
     surface: Callable[..., PythonSurface], end: str, crash: str
 ) -> None:
-    asked = surface(
+    tested = surface(
         f"""
         import ctypes, os, sys
         def score(readings):
@@ -127,13 +127,13 @@ def test_an_end_is_a_crash_and_the_next_question_is_answered(
             return dict.fromkeys(readings, 1)
         """
     )
-    assert asked.ask(READINGS).scores
-    assert asked.ask((("a", 0.0),)).crash.startswith(crash)
-    assert asked.ask(READINGS) == Answer(scores=(("b", 1), ("a", 1)))
+    assert tested.ask(READINGS).scores
+    assert tested.ask((("a", 0.0),)).crash.startswith(crash)
+    assert tested.ask(READINGS) == Answer(scores=(("b", 1), ("a", 1)))
 
 
-def test_a_hang_is_a_crash_and_the_next_question_is_answered(surface: Callable[..., PythonSurface]) -> None:
-    asked = surface(
+def test_hang_is_a_crash_and_the_next_question_is_answered(surface: Callable[..., PythonSurface]) -> None:
+    tested = surface(
         """
         def score(readings):
             while 0 in readings.values(): pass
@@ -141,25 +141,25 @@ def test_a_hang_is_a_crash_and_the_next_question_is_answered(surface: Callable[.
         """,
         deadline=Deadline("a short one", 2, "for this test"),
     )
-    assert asked.ask((("a", 0.0),)) == Answer(crash="no answer within 2 s")
-    assert asked.ask(READINGS).scores
+    assert tested.ask((("a", 0.0),)) == Answer(crash="no answer within 2 s")
+    assert tested.ask(READINGS).scores
 
 
-def test_what_are_no_scores_is_said(surface: Callable[..., PythonSurface]) -> None:
-    asked = surface(
+def test_result_that_is_not_scores_is_reported(surface: Callable[..., PythonSurface]) -> None:
+    tested = surface(
         """
         def score(readings):
             return [None, {"a": None}, {"a": 10**400}][int(readings["a"])]
         """
     )
-    assert [asked.ask((("a", which),)).crash.split(":")[0] for which in (0.0, 1.0)] == ["TypeError", "TypeError"]
-    assert asked.ask((("a", 2.0),)) == Answer(refusal="a score is too large for a float64")
+    assert [tested.ask((("a", which),)).crash.split(":")[0] for which in (0.0, 1.0)] == ["TypeError", "TypeError"]
+    assert tested.ask((("a", 2.0),)) == Answer(refusal="a score is too large for a float64")
 
 
-def test_five_thousand_nodes(surface: Callable[..., PythonSurface]) -> None:
-    asked = surface("def score(readings): return {node: int(reading) for node, reading in readings.items()}")
+def test_five_thousand_nodes_are_scored(surface: Callable[..., PythonSurface]) -> None:
+    tested = surface("def score(readings): return {node: int(reading) for node, reading in readings.items()}")
     readings = tuple((f"node-{number}", float(number)) for number in range(5000))
-    assert asked.ask(readings).scores == readings
+    assert tested.ask(readings).scores == readings
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_five_thousand_nodes(surface: Callable[..., PythonSurface]) -> None:
         ("quits:score", "SystemExit: 2 (quits.py:2)"),
     ],
 )
-def test_a_function_that_cannot_be_had(
+def test_function_that_cannot_be_loaded_is_an_error(
     surface: Callable[..., PythonSurface], tmp_path: Path, entry_point: str, why: str
 ) -> None:
     (tmp_path / "broken.py").write_text("undefined")
@@ -183,17 +183,17 @@ def test_a_function_that_cannot_be_had(
     assert str(tmp_path) in raised.value.remedy
 
 
-def test_modules_of_the_candidate_hide_none_of_ours_and_no_cache_is_left(
+def test_candidate_modules_hide_no_standard_modules_and_leave_no_cache(
     surface: Callable[..., PythonSurface], tmp_path: Path
 ) -> None:
     (tmp_path / "json.py").write_text("raise ImportError('not this one')")
     (tmp_path / "neighbour.py").write_text("BEST = 100")
-    asked = surface("import neighbour\ndef score(readings): return dict.fromkeys(readings, neighbour.BEST)")
-    assert asked.ask(READINGS).scores == (("b", 100), ("a", 100))
+    tested = surface("import neighbour\ndef score(readings): return dict.fromkeys(readings, neighbour.BEST)")
+    assert tested.ask(READINGS).scores == (("b", 100), ("a", 100))
     assert not (tmp_path / "__pycache__").exists()
 
 
-def test_the_process_ends_with_us_even_in_the_middle_of_a_question(tmp_path: Path) -> None:
+def test_process_ends_with_the_harness_even_during_a_question(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "import os, pathlib\n"
         "def score(readings):\n"
@@ -222,18 +222,18 @@ def test_the_process_ends_with_us_even_in_the_middle_of_a_question(tmp_path: Pat
     wait_for(gone, CANDIDATE_STOP, what="the worker to end")
 
 
-def test_last_words() -> None:
+def test_last_words_are_the_last_line_or_the_fatal_error() -> None:
     assert last_words("") == ""
     assert last_words("one\ntwo\n\n") == "two"
     assert last_words('Fatal Python error: Aborted\n\n  File "/a/b.py", line 3 in f\n') == "Aborted (b.py:3)"
 
 
-def test_the_reference_extender_scores_as_its_prioritize_does() -> None:
+def test_reference_extender_scores_like_its_prioritize_verb() -> None:
     reference = PythonSurface(load_candidate(content("fixtures", "candidates", "least-traffic-extender")))
     try:
         readings = (("loud", 5000.0), ("a", 100.0), ("unknown", None), ("b", 108.0), ("nan", math.nan), ("c", 111.0))
         scores = dict(reference.ask(readings).scores)
     finally:
         reference.close()
-    # The median of the four known is 109.5, which is within 10 % of the quietest.
+    # The median of the four known readings is 109.5, which is within 10 % of the quietest.
     assert scores == {"loud": 8, "a": 10, "unknown": 10, "b": 10, "nan": 10, "c": 9}

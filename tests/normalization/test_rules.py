@@ -1,4 +1,4 @@
-"""Each rule on answers by hand: what it blames, in which words, and what it lets pass."""
+"""Each rule on handwritten answers: what it complains about, with which text, and what passes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def named(*values: float | None):
     return tuple(zip("abcdefgh", values, strict=False))
 
 
-def said(clause: str, *asked, promises: Promises = PROMISES) -> str:
-    """What a rule says of (readings, scores or Answer) pairs."""
+def complaint(clause: str, *asked, promises: Promises = PROMISES) -> str:
+    """Return the complaint of a rule about pairs of readings and scores (or an Answer); "" if it holds."""
     case = tuple(named(*readings) for readings, _ in asked)
     answers = [a if isinstance(a, Answer) else Answer(tuple(zip("abcdefgh", a, strict=False))) for _, a in asked]
     return RULES[f"normalize/{clause}"].wrong(case, answers, promises)
@@ -68,9 +68,9 @@ BLAMED = {
 
 
 @pytest.mark.parametrize("what", BLAMED)
-def test_a_rule_blames(what):
+def test_rule_complains_about_wrong_scores(what):
     clause, asked, expected = BLAMED[what]
-    assert expected in said(clause, *asked)
+    assert expected in complaint(clause, *asked)
 
 
 PASSED = {
@@ -102,19 +102,19 @@ PASSED = {
 
 
 @pytest.mark.parametrize("what", PASSED)
-def test_a_rule_lets_pass(what):
+def test_rule_accepts_right_scores(what):
     clause, asked = PASSED[what]
-    assert said(clause, *asked) == ""
+    assert complaint(clause, *asked) == ""
 
 
-def test_nodes_without_a_sample_may_be_rejected_where_that_is_claimed():
+def test_nodes_without_a_sample_may_be_excluded_if_that_is_claimed():
     asked = ([1, None], Answer((("a", 100),), filtered=("b",)))
-    assert "is excluded" in said("nonfinite", asked)
-    assert said("nonfinite", asked, promises=Promises(on_missing="reject")) == ""
+    assert "is excluded" in complaint("nonfinite", asked)
+    assert complaint("nonfinite", asked, promises=Promises(on_missing="reject")) == ""
 
 
 NOTHING = ([None, math.nan, -1.0, math.inf, 1e300], [None], [None, None])
-"""Readings of which nothing is known."""
+"""Readings without any known value."""
 GONE = [Answer(refusal="no reading of any node"), Answer(filtered=tuple("abcde"))]
 
 
@@ -129,41 +129,45 @@ GONE = [Answer(refusal="no reading of any node"), Answer(filtered=tuple("abcde")
     ],
     ids=str,
 )  # fmt: skip
-def test_where_nothing_is_known_pods_may_wait_if_that_is_claimed(policy, may, answer, readings):
+def test_pods_may_wait_without_readings_if_that_is_claimed(policy, may, answer, readings):
     filtered = tuple(node for node in answer.filtered if node in dict(named(*readings)))
-    wrong = said("nonfinite", (readings, dataclasses.replace(answer, filtered=filtered)), promises=Promises(**policy))
+    wrong = complaint(
+        "nonfinite", (readings, dataclasses.replace(answer, filtered=filtered)), promises=Promises(**policy)
+    )
     assert bool(wrong) is not may
 
 
 @pytest.mark.parametrize("policy", [{"on_outage": "wait"}, {"on_missing": "reject"}], ids=str)
-def test_where_something_is_known_no_pod_may_wait(policy):
+def test_no_pod_may_wait_if_a_reading_is_known(policy):
     for clause, readings in (
         ("nonfinite", [1, None]), ("zero", [0, 0]), ("single", [0]), ("same-nodes", [1, 2]), ("huge", [1e10, 1]),
     ):  # fmt: skip
-        assert "refused" in said(clause, (readings, REFUSED), promises=Promises(**policy))
+        assert "refused" in complaint(clause, (readings, REFUSED), promises=Promises(**policy))
 
 
-def test_nodes_to_be_avoided_score_no_higher_than_any():
+def test_avoided_nodes_score_no_higher_than_any_other():
     asked = ([1, None, 3], [100, 50, 0])
-    assert "is to be avoided" in said("nonfinite", asked, promises=Promises(on_missing="avoid"))
+    assert "is to be avoided" in complaint("nonfinite", asked, promises=Promises(on_missing="avoid"))
 
 
-def test_an_extender_has_eleven_scores():
-    assert "outside 0 to 10" in said("range", ([1, 2], [11, 0]), promises=Promises.of("extender", Claims()))
+def test_scores_of_an_extender_are_within_0_to_10():
+    assert "outside 0 to 10" in complaint("range", ([1, 2], [11, 0]), promises=Promises.of("extender", Claims()))
 
 
-def test_rules_depend_on_what_is_promised():
+def test_rules_depend_on_the_promises():
     everything = [rule.clause for rule in rules_for(PROMISES)]
     assert everything == list(RULES)
     plain = {rule.clause for rule in rules_for(Promises())}
-    assert set(everything) - plain == {f"normalize/{one}" for one in ("strict", "best-is-max", "worst-is-min", "scale")}
+    assert set(everything) - plain == {
+        f"normalize/{name}" for name in ("strict", "best-is-max", "worst-is-min", "scale")
+    }
     values = {rule.clause.removeprefix("normalize/") for rule in rules_for(Promises(about="values"))}
     assert values == {"range", "permutation", "equal", "same-nodes", "zero", "huge", "single", "repeat"}
     nothing = {rule.clause.removeprefix("normalize/") for rule in rules_for(Promises.of("extender", Claims()))}
     assert nothing == {"range", "same-nodes", "single"}
 
 
-def test_promises_are_the_candidates_claims():
+def test_promises_are_derived_from_the_claims():
     network = NetworkClaims("bytes", "receive", window=2, resolution=0.2, on_missing="avoid")
     promises = Promises.of("plugin", Claims(features=("strict",), network=network))
     assert promises == Promises(100, 0.2, frozenset({"strict"}), "avoid", "traffic", None)
@@ -171,7 +175,7 @@ def test_promises_are_the_candidates_claims():
     assert Promises.of("plugin", waiting).on_outage == "wait"
 
 
-def test_answers_survive_json():
+def test_answers_and_readings_survive_json():
     answer = Answer((("a", 1), ("b", math.inf)), "", "", ("c",), (("a", 5),))
     assert Answer.from_dict(answer.as_dict()) == answer
     readings = (("a", None), ("b", -math.inf), ("c", 2.5))

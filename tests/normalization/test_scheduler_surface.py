@@ -1,4 +1,4 @@
-"""A candidate's own scores, read from what is on record of a pod."""
+"""The scheduler surface: a candidate's own scores, read from records about a pod."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ASKED = ("a", "b")
 
 
 def logged(**scores: dict[str, int]) -> list[dict[str, Any]]:
-    """Scorer to node to score."""
+    """Log entries of scores, given by scorer and node."""
     return [
         {"pod": "mine/p", "scorer": scorer, "node": node, "score": score}
         for scorer, of in scores.items()
@@ -52,35 +52,35 @@ def call(verb: str, **fields: Any) -> dict[str, Any]:
 PLUGIN = PluginScores("Quiet", 2000)
 
 
-def test_the_weight_is_taken_off_a_plugin_s_scores() -> None:
+def test_plugin_scores_are_divided_by_the_weight() -> None:
     scores = logged(TaintToleration={"a": 300, "b": 300}, Quiet={"b": 0, "a": 200_000}, total={"a": 1, "b": 1})
     found = PLUGIN.answer(ASKED, Outcome(node="a", scores=scores))
     assert found == Answer(scores=(("b", 0), ("a", 100)))
     assert all(isinstance(score, int) for _, score in found.scores)
 
 
-def test_what_the_weight_does_not_divide_is_not_rounded() -> None:
+def test_score_that_is_no_multiple_of_the_weight_is_not_rounded() -> None:
     scores = logged(Quiet={"a": 3000}, total={"a": 3000})
     assert PLUGIN.answer(("a",), Outcome(node="a", scores=scores)) == Answer(scores=(("a", 1.5),))
 
 
-def test_a_plugin_that_skips_prefers_no_node() -> None:
+def test_plugin_that_skips_prefers_no_node() -> None:
     scores = logged(TaintToleration={"a": 300, "b": 300}, total={"a": 300, "b": 300})
     assert PLUGIN.answer(ASKED, Outcome(node="a", scores=scores)) == Answer(scores=(("a", 100), ("b", 100)))
 
 
-def test_a_node_that_was_not_scored_was_filtered() -> None:
+def test_node_without_a_score_was_filtered() -> None:
     scores = logged(Quiet={"a": 200_000, "c": 0}, total={"a": 1, "c": 1})
     found = PLUGIN.answer((*ASKED, "c"), Outcome(node="a", scores=scores))
     assert found == Answer(scores=(("a", 100), ("c", 0)), filtered=("b",))
 
 
-def test_a_node_that_is_left_alone_is_not_scored_and_is_the_best_there_is() -> None:
+def test_only_feasible_node_has_the_highest_score() -> None:
     assert PLUGIN.answer(ASKED, Outcome(node="b", feasible=1)) == Answer(scores=(("b", 100),), filtered=("a",))
 
 
 @pytest.mark.parametrize("scores", [PluginScores("Quiet", 1), ExtenderScores(ExtenderConfig(filter_verb="filter"))])
-def test_where_no_node_is_left_all_were_filtered(scores: Scores) -> None:
+def test_unschedulable_pod_has_all_nodes_filtered(scores: Scores) -> None:
     outcome = Outcome(message="0/2 nodes are available", unschedulable=True, calls=[call("filter", answered=[])])
     assert scores.answer(ASKED, outcome) == Answer(filtered=ASKED)
 
@@ -94,11 +94,11 @@ def test_where_no_node_is_left_all_were_filtered(scores: Scores) -> None:
         (Outcome(node="a", feasible=2), "no scores are on record, though the pod was bound"),
     ],
 )
-def test_a_pod_without_scores_is_a_refusal(outcome: Outcome, refusal: str) -> None:
+def test_pod_without_scores_is_a_refusal(outcome: Outcome, refusal: str) -> None:
     assert PLUGIN.answer(ASKED, outcome) == Answer(refusal=refusal)
 
 
-def test_of_two_tries_the_last_one_counts() -> None:
+def test_last_of_two_attempts_counts() -> None:
     scores = [*logged(Quiet={"a": 0}, total={"a": 0}), *logged(Quiet={"a": 2000}, total={"a": 2000})]
     assert PLUGIN.answer(("a",), Outcome(node="a", scores=scores)) == Answer(scores=(("a", 1),))
 
@@ -128,13 +128,13 @@ def configuration(points: dict[str, Any], scheduler_name: str = "mine") -> dict[
         ({}, "", None),
     ],
 )  # fmt: skip
-def test_a_plugin_s_weight_is_what_the_configuration_gives_it(
+def test_weight_of_a_plugin_is_read_from_the_configuration(
     points: dict[str, Any], plugin: str, expected: tuple[str, int] | None
 ) -> None:
     assert plugin_scores(configuration(points), "mine", plugin) == (PluginScores(*expected) if expected else None)
 
 
-def test_a_profile_without_a_name_serves_pods_that_name_none() -> None:
+def test_profile_without_a_name_is_the_default_scheduler() -> None:
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Quiet", "weight": 3}]}}}
     assert plugin_scores({"profiles": [profile]}, "default-scheduler") == PluginScores("Quiet", 3)
     assert plugin_scores({}, "mine", "Quiet") is None
@@ -145,7 +145,7 @@ def test_a_profile_without_a_name_serves_pods_that_name_none() -> None:
 EXTENDER = ExtenderScores(ExtenderConfig(filter_verb="filter", prioritize_verb="prioritize", path_prefix="/v1"))
 
 
-def test_an_extender_s_scores_are_those_on_the_line() -> None:
+def test_extender_scores_are_those_of_the_recorded_calls() -> None:
     calls = [
         call("v1/filter", answered=["a", "b"]),
         call("v1/prioritize", scores=[["a", 50], ["a", 1.5]]),
@@ -154,14 +154,14 @@ def test_an_extender_s_scores_are_those_on_the_line() -> None:
     assert EXTENDER.answer(ASKED, Outcome(node="a", calls=calls)) == Answer(scores=(("a", 50), ("a", 1.5), ("b", 0)))
 
 
-def test_what_its_filter_refuses_is_told() -> None:
+def test_nodes_rejected_by_the_extenders_filter_are_filtered() -> None:
     calls = [call("v1/filter", answered=["b", "a"]), call("v1/prioritize", scores=[["b", 1]])]
     calls[0]["asked"].append("c")
     found = EXTENDER.answer((*ASKED, "c"), Outcome(node="b", calls=calls))
     assert found == Answer(scores=(("b", 1), ("a", 0)), filtered=("c",))
 
 
-def test_where_its_filter_leaves_one_node_that_is_the_best_there_is() -> None:
+def test_only_node_left_by_the_extenders_filter_has_the_highest_score() -> None:
     outcome = Outcome(node="b", calls=[call("v1/filter", answered=["b"])], feasible=1)
     assert EXTENDER.answer(ASKED, outcome) == Answer(scores=(("b", 10),), filtered=("a",))
 
@@ -175,7 +175,7 @@ def test_where_its_filter_leaves_one_node_that_is_the_best_there_is() -> None:
         ([call("prioritize", scores=[["a", 1]])], "", "the pod was not bound, and its condition gives no reason"),
     ],
 )
-def test_an_extender_without_scores_has_refused(calls: list[dict[str, Any]], message: str, refusal: str) -> None:
+def test_extender_without_scores_has_refused(calls: list[dict[str, Any]], message: str, refusal: str) -> None:
     assert EXTENDER.answer(ASKED, Outcome(calls=calls, message=message)) == Answer(refusal=refusal)
 
 
@@ -196,7 +196,7 @@ class FakeLife:
         return ""
 
 
-def test_who_has_ended_is_started_again_then_given_readings_then_asked() -> None:
+def test_ended_candidate_is_restarted_before_readings_and_scheduling() -> None:
     order: list[str] = []
     readings: Readings = (("b", 1.0), ("a", None))
 
@@ -213,14 +213,14 @@ def test_who_has_ended_is_started_again_then_given_readings_then_asked() -> None
     assert (surface.name, surface.fewest, surface.most, surface.nodes) == ("scheduler", 2, 2, ASKED)
 
 
-def test_a_pod_is_confined_by_one_term_for_each_node() -> None:
-    """The API takes exactly one value in a matchFields requirement; terms are alternatives."""
+def test_pod_is_confined_by_one_term_for_each_node() -> None:
+    """The API accepts exactly one value in a matchFields requirement; terms are alternatives."""
     required = confined(ASKED)["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     names = [term["matchFields"][0]["values"] for term in required["nodeSelectorTerms"]]
     assert names == [["a"], ["b"]]
 
 
-# -- last words
+# -- last log lines
 
 GO = """\
 I1120 14:32:17.163129 73 schedule_one.go:982] "Attempting to schedule pod" pod="mine/p"
@@ -250,7 +250,7 @@ ZeroDivisionError: division by zero
         ("", "(it said nothing)"),
     ],
 )
-def test_last_words_say_why_a_process_ended(log: str, words: str) -> None:
+def test_last_words_show_why_a_process_ended(log: str, words: str) -> None:
     assert last_words(log).startswith(words)
     assert "recovered" not in last_words(log)
 
@@ -267,7 +267,7 @@ def lives(listener: socket.socket, *parts: Any) -> Lives:
     return Lives(cast("Any", SimpleNamespace(components=parts, extender=tap)))
 
 
-def test_a_part_that_has_ended_is_named_with_its_last_words() -> None:
+def test_ended_component_is_named_with_its_last_words() -> None:
     living = SimpleNamespace(name="scheduler", exit_code=None)
     for code, how in ((2, "exit code 2"), (-11, "signal 11")):
         ended = SimpleNamespace(name="extender", exit_code=code, log_tail=lambda _lines: PYTHON)
@@ -278,7 +278,7 @@ def test_a_part_that_has_ended_is_named_with_its_last_words() -> None:
     assert Lives(cast("Any", SimpleNamespace(components=(living,), extender=None))).watch_end() == ""
 
 
-def test_who_answers_anything_at_all_lives(listener: socket.socket) -> None:
+def test_extender_that_responds_at_all_is_alive(listener: socket.socket) -> None:
     def answer() -> None:
         connection, _ = listener.accept()
         with connection:
@@ -292,7 +292,7 @@ def test_who_answers_anything_at_all_lives(listener: socket.socket) -> None:
 
 
 class Dying:
-    """A part whose end is told when somebody has looked three times."""
+    """A component that reports its exit code only from the fourth time on."""
 
     name = "extender"
 
@@ -308,8 +308,8 @@ class Dying:
         return PYTHON
 
 
-def test_whose_line_is_dead_is_waited_for_until_its_end_is_told(listener: socket.socket) -> None:
-    """Its sockets close before whoever waits for it is told."""
+def test_exit_is_awaited_if_the_connection_is_refused(listener: socket.socket) -> None:
+    """Its sockets close before its exit is reported."""
     life = lives(listener, Dying())
     listener.close()
     assert life.watch_end().startswith("extender ended with exit code 1")
@@ -321,7 +321,7 @@ BEGIN = 1_795_185_137.0
 
 
 @pytest.mark.parametrize("reading", [0.0, 1e-6, 1.0, 1e6, 2.0**53, 2.0**63, 1e300, HIGHEST_RATE])
-def test_a_counter_grows_by_the_reading_from_zero(reading: float) -> None:
+def test_counter_grows_by_the_reading_from_zero(reading: float) -> None:
     samples = counter_of(reading, BEGIN).samples(end=BEGIN + 600, step=0.25)
     assert samples[0] == (BEGIN, 0.0)
     for number in (1, 7, 2400):
@@ -329,18 +329,18 @@ def test_a_counter_grows_by_the_reading_from_zero(reading: float) -> None:
 
 
 @pytest.mark.parametrize("reading", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_what_every_sample_shows(reading: float) -> None:
+def test_reading_that_is_not_a_number_is_in_every_sample(reading: float) -> None:
     samples = counter_of(reading, BEGIN).samples(end=BEGIN + 10, step=1)
     assert {str(value) for _, value in samples} == {str(reading)}
 
 
-def test_a_counter_that_falls_restarts_at_every_sample() -> None:
+def test_negative_reading_decreases_the_counter_at_every_sample() -> None:
     values = [value for _, value in counter_of(-5.0, BEGIN).samples(end=BEGIN + 600, step=1)]
     assert values == sorted(values, reverse=True)
     assert values[0] - values[1] == 5
     assert values[-1] > 0
 
 
-def test_a_rate_beyond_float64_is_refused() -> None:
+def test_rate_beyond_float64_is_refused() -> None:
     with pytest.raises(UsageError, match="leaves float64"):
         counter_of(1e306, BEGIN)

@@ -1,4 +1,4 @@
-"""Searching, on functions of a few lines."""
+"""Searches for wrong scores, with functions of a few lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from schedproof.normalization.search import Searches, search
 
 
 def ranked(readings):
-    """Right in everything but that it promises nothing special."""
+    """A function that is right by every rule without a special promise."""
     known = sorted({value for value in readings.values() if value is not None and 0 <= value < float("inf")})
     middle = known[(len(known) - 1) // 2] if known else 0.0
     places = {node: value if value in known else middle for node, value in readings.items()}
@@ -38,11 +38,11 @@ def found(score, clause, **options):
 
 
 @pytest.mark.parametrize("clause", [rule.clause.removeprefix("normalize/") for rule in rules_for(Promises())])
-def test_a_right_function_is_not_blamed(clause):
+def test_right_function_passes(clause):
     assert found(ranked, clause).failing is None
 
 
-def test_the_smallest_case_is_told():
+def test_smallest_failing_case_is_reported():
     failing = found(quietest_last, "order", cases=200).failing
     assert failing is not None
     assert sorted(value for _, value in failing.case[0]) == [0.0, 1.0]
@@ -50,14 +50,14 @@ def test_the_smallest_case_is_told():
 
 
 def counted(score, asked):
-    """The function, which notes what it is asked."""
+    """Return a surface of the function that records its questions."""
     return FunctionSurface(lambda readings: asked.append(tuple(readings.items())) or score(readings))
 
 
 ANY = [rule for rule in rules_for(Promises()) if rule.shape == "any"]
 
 
-def test_rules_that_ask_the_same_ask_it_once():
+def test_rules_with_the_same_cases_share_their_questions():
     asked, searches = [], Searches()
     surface = counted(ranked, asked)
     results = [searches.search(rule, surface, Promises(), cases=50, seed=1) for rule in ANY]
@@ -68,8 +68,8 @@ def test_rules_that_ask_the_same_ask_it_once():
     assert results[1].shown == results[0].shown
 
 
-def test_what_another_rule_s_search_has_seen_broken_is_searched_and_told_as_alone():
-    """It breaks range, order and best-is-top, and keeps the others."""
+def test_shared_searches_give_the_same_result_as_separate_searches():
+    """The function breaks range, order and best-is-top, and keeps the other rules."""
     searches = Searches()
     surface = FunctionSurface(
         lambda readings: {node: int((value or 0) > 1e6) * 200 for node, value in readings.items()}
@@ -81,7 +81,7 @@ def test_what_another_rule_s_search_has_seen_broken_is_searched_and_told_as_alon
     assert search(ANY[0], surface, Promises(), cases=50, seed=1).failing is not None
 
 
-def test_cases_of_other_promises_seeds_and_nodes_are_asked():
+def test_other_promises_seeds_and_nodes_need_new_questions():
     asked, searches = [], Searches()
     surface = counted(ranked, asked)
     for promises, seed in ((Promises(), 1), (Promises(resolution=0.2), 1), (Promises(), 2)):
@@ -90,7 +90,7 @@ def test_cases_of_other_promises_seeds_and_nodes_are_asked():
     assert searches.search(ANY[1], surface, Promises(), cases=20, seed=1).questions
 
 
-def test_known_cases_are_asked_also_where_all_others_were():
+def test_known_cases_are_asked_even_if_all_others_are_shared():
     searches = Searches()
     wrong = []
     surface = FunctionSurface(lambda readings: quietest_last(readings) if wrong else ranked(readings))
@@ -101,13 +101,13 @@ def test_known_cases_are_asked_also_where_all_others_were():
     assert found.failing is not None
 
 
-def test_a_search_tells_what_it_has_asked_and_for_how_long_it_waited():
+def test_search_counts_its_questions_and_its_waiting_time():
     found = search(RULES["normalize/permutation"], FunctionSurface(ranked), Promises(), cases=20, seed=1)
     assert found.questions == 2 * found.cases
     assert 0 < found.waited < found.seconds
 
 
-def test_without_traffic_there_are_only_as_many_questions_as_numbers_of_nodes():
+def test_cases_without_traffic_differ_only_in_the_number_of_nodes():
     asked = []
     search(RULES["normalize/zero"], counted(ranked, asked), Promises(), cases=1000, seed=1)
     sizes = [len(question) for question in asked]
@@ -115,7 +115,7 @@ def test_without_traffic_there_are_only_as_many_questions_as_numbers_of_nodes():
     assert len(sizes) < 2 * len(set(sizes))
 
 
-def test_the_same_seed_asks_the_same():
+def test_same_seed_asks_the_same_questions():
     def asked(seed):
         questions = []
         found(lambda readings: questions.append(tuple(readings.items())) or ranked(readings), "order", seed=seed)
@@ -124,7 +124,7 @@ def test_the_same_seed_asks_the_same():
     assert asked(1) == asked(1) != asked(2)
 
 
-def test_what_modules_are_loaded_changes_no_case(monkeypatch):
+def test_loaded_modules_do_not_change_the_cases(monkeypatch):
     def read_sources():
         raise AssertionError("hypothesis draws constants that it finds in the modules that happen to be loaded")
 
@@ -141,11 +141,11 @@ def test_known_cases_and_corners_come_first():
     assert questions == [dict(known[0]), *(dict(c[0]) for c in corners(rule, FunctionSurface(ranked), Promises()))]
 
 
-def test_who_answers_otherwise_the_next_time_is_found():
+def test_intermittent_failure_is_found_and_not_steady():
     calls, wrong = itertools.count(), []
 
     def only_once(readings):
-        """Wrong once, where it shows."""
+        """Wrong scores once, when they are observable."""
         scores = quietest_last(readings)
         if next(calls) < 40 or wrong or len(set(scores.values())) == 1:
             return ranked(readings)
@@ -157,7 +157,7 @@ def test_who_answers_otherwise_the_next_time_is_found():
     assert not failing.steady
 
 
-def test_a_function_is_held_and_the_failing_case_is_kept(tmp_path):
+def test_failing_case_is_saved_and_removed_once_it_passes(tmp_path):
     with pytest.raises(AssertionError) as raised:
         hold_function(quietest_last, kept=tmp_path)
     assert "normalize/order: A node with less traffic never scores lower" in str(raised.value)
@@ -176,7 +176,7 @@ def test_a_function_is_held_and_the_failing_case_is_kept(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_clauses_that_a_function_is_known_to_break_are_left_out(tmp_path):
+def test_excluded_clauses_are_not_checked(tmp_path):
     clauses = ["normalize/order", "normalize/best-is-top", "normalize/huge", "normalize/nonfinite"]
     hold_function(quietest_last_or_none, without=clauses, kept=tmp_path)
 
@@ -189,7 +189,7 @@ def quietest_last_or_none(readings):
     ("options", "remedy"),
     [({"profile": "long"}, "quick, ci"), ({"features": ["stict"]}, "strict"), ({"without": ["order"]}, "/order")],
 )  # fmt: skip
-def test_what_cannot_be_meant_is_refused(options, remedy):
+def test_invalid_options_are_refused(options, remedy):
     with pytest.raises(UsageError, match=remedy):
         hold_function(ranked, **options)
 
@@ -204,7 +204,7 @@ def test_effort_is_a_name_or_a_number():
         Effort(surfaces=("http",))
 
 
-def test_a_saved_case_that_is_not_there(tmp_path):
+def test_saved_case_is_found_by_the_start_of_its_id(tmp_path):
     with pytest.raises(UsageError, match="no saved case has this id"):
         SavedCases(tmp_path).get("abc")
     (tmp_path / "half.json").write_text("{")
@@ -215,6 +215,6 @@ def test_a_saved_case_that_is_not_there(tmp_path):
     assert case_from_json(kept.case) == asked
 
 
-def test_an_integer_that_no_float_holds_is_no_score():
+def test_integer_beyond_float64_is_not_a_score():
     answer = FunctionSurface(lambda readings: dict.fromkeys(readings, 10**400)).ask((("a", 1.0),))
     assert answer.refusal == "a score is too large for a float64"
