@@ -52,7 +52,7 @@ def test_hot_loop_fails_whatever_the_response_code(code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "request_", [{"by": CONTROL_USER}, {"received": 0.0}, {"received": 99.0}], ids=["another's", "before", "after"]
+    "request_", [{"by": CONTROL_USER}, {"received": 0.0}, {"received": 99.0}], ids=["another user", "before", "after"]
 )
 def test_only_the_candidates_requests_during_the_calm_count(request_: dict[str, Any]) -> None:
     told(waiting(800, **request_).verdict(), "passed")

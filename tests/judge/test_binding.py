@@ -184,7 +184,7 @@ def test_new_pod_that_is_not_bound_fails() -> None:
     told(h.verdict(), "failed", "not-bound-in-time", "twice")
 
 
-@pytest.mark.parametrize("changes", [{"held": False}, {"by": CONTROL_USER}], ids=["after", "another's"])
+@pytest.mark.parametrize("changes", [{"held": False}, {"by": CONTROL_USER}], ids=["after", "another user"])
 def test_history_without_a_held_binding_of_the_candidate_is_invalid(changes: dict[str, Any]) -> None:
     h = new_pod_bound(recreated(code=409, **changes))
     told(h.verdict(), "invalid", "no-binding-held")

@@ -153,16 +153,16 @@ def test_pod_whose_binding_is_in_progress_counts_for_affinity() -> None:
 
 Change = tuple["Callable[[HistoryBuilder], object]", bool]
 CHANGES: dict[str, Change] = {
-    "a pod that it wants to be beside is deleted": (lambda h: h.delete("db"), False),
+    "the pod of its affinity is deleted": (lambda h: h.delete("db"), False),
     "the node of that pod moves to another zone": (lambda h: h.node("node-2", labels={"zone": "b"}), False),
     "the node of that pod is deleted": (lambda h: h.remove_node("node-2"), False),
-    "a pod comes that keeps it off": (
+    "a pod with anti-affinity against it is created": (
         lambda h: h.pod(
             "guard", role="filler", scheduler="other", node="node-2", labels={"app": "x"}, affinity=apart(term("web"))
         ),
         False,
     ),
-    "a pod comes that matters to no rule": (
+    "an unrelated pod is created": (
         lambda h: h.pod("cache", role="filler", scheduler="other", node="node-2", labels={"app": "cache"}), True,
     ),
 }  # fmt: skip

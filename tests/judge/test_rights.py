@@ -91,7 +91,7 @@ def test_repeated_refusal_of_a_non_resource_path_fails() -> None:
         lambda h: h.request("get", "nodes", "ghost", code=404),
         lambda h: h.request("create", "pods/binding", "probe-1", code=409),
     ],
-    ids=["another's", "not found", "conflict"],
+    ids=["another user", "not found", "conflict"],
 )
 def test_request_not_refused_for_missing_rights_passes(act: Callable[[HistoryBuilder], None]) -> None:
     h = candidate_with(clause="sufficient")

@@ -36,11 +36,11 @@ def ruling(h: HistoryBuilder, uid: str) -> Ruling:
 Change = tuple["Callable[[HistoryBuilder], None]", "Callable[[HistoryBuilder], None]"]
 
 CHANGES: dict[str, Change] = {
-    "another's pod takes the room": (
+    "a pod of another scheduler uses the resources": (
         lambda h: h.pod("filler-1", role="filler", scheduler="other", node="node-1", cpu="7") and None,
         lambda h: h.delete("filler-1"),
     ),
-    "a pod that bears the candidate's name, but was created on the node, takes the room": (
+    "a pod of the candidate's scheduler name, created with the node, uses the resources": (
         lambda h: h.pod("prebound-1", role="filler", node="node-1", cpu="7") and None,
         lambda h: h.delete("prebound-1"),
     ),
@@ -60,7 +60,7 @@ CHANGES: dict[str, Change] = {
         lambda h: h.remove_node("node-1"),
         lambda h: h.node("node-1", labels=CHOSEN),
     ),
-    "the node is created anew under its name, smaller": (
+    "the node is recreated with fewer resources": (
         lambda h: (h.remove_node("node-1"), h.node("node-1", labels=CHOSEN, cpu="1"))[0],
         lambda h: h.node("node-1", labels=CHOSEN),
     ),

@@ -46,7 +46,7 @@ BLAMED = {
     "memory": ("repeat", [([1, 2], [9, 0]), ([2, 1], [0, 9]), ([1, 2], [8, 0])], "asked as question 3"),
     "a lost node": ("same-nodes", [([1, 2], [9])], "node b is in the question, but has no score"),
     "a node twice": ("same-nodes", [([1, 2], TWICE)], "a is in the question, but has 2 scores"),
-    "a stranger": ("same-nodes", [([1], [1]), ([1, 2], [9, 8, 7])], "node c is not in the question"),
+    "an unknown node": ("same-nodes", [([1], [1]), ([1, 2], [9, 8, 7])], "node c is not in the question"),
     "a crash": ("same-nodes", [([1, 2], CRASHED)], "crashed: panic: integer divide by zero"),
     "a refusal": ("same-nodes", [([1, 2], REFUSED)], "refused: no sample for b"),
     "a filtered node": ("same-nodes", [([1, 2], ONE)], "b is in the question, but is excluded"),

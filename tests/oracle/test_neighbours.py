@@ -95,15 +95,15 @@ def test_affinity_is_not_symmetric() -> None:
 
 
 @pytest.mark.parametrize(
-    ("described", "term", "namespace", "meant"),
+    ("described", "term", "namespace", "matches"),
     [
-        ("none: the owner's own", {}, "default", True),
-        ("none: not another", {}, "red", False),
+        ("no namespaces: the pod's own", {}, "default", True),
+        ("no namespaces: not another", {}, "red", False),
         ("named", {"namespaces": ["red"]}, "red", True),
-        ("named: the owner's own is not among them", {"namespaces": ["red"]}, "default", False),
+        ("named: the pod's own is not among them", {"namespaces": ["red"]}, "default", False),
         ("selected", {"namespaceSelector": {"matchLabels": {"team": "red"}}}, "red", True),
         ("selected: another is not", {"namespaceSelector": {"matchLabels": {"team": "red"}}}, "blue", False),
-        ("an empty selector: all", {"namespaceSelector": {}}, "blue", True),
+        ("empty selector: all", {"namespaceSelector": {}}, "blue", True),
         (
             "named or selected",
             {"namespaces": ["blue"], "namespaceSelector": {"matchLabels": {"team": "red"}}},
@@ -111,13 +111,13 @@ def test_affinity_is_not_symmetric() -> None:
             True,
         ),
         (
-            "selected by what is not there",
+            "selected by a missing label",
             {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}},
             "default",
             True,
         ),
         (
-            "selected by what is not there: another is not",
+            "not selected, as it has the label",
             {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}},
             "red",
             False,
@@ -125,18 +125,18 @@ def test_affinity_is_not_symmetric() -> None:
     ],
 )
 def test_terms_apply_to_named_or_selected_namespaces(
-    described: str, term: Manifest, namespace: str, meant: bool
+    described: str, term: Manifest, namespace: str, matches: bool
 ) -> None:
     """The same holds for affinity, anti-affinity, and anti-affinity of the other pod."""
     other = pod("db", "a1", app="db", namespace=namespace)
-    assert (nodes_left(pod(together=[{**DB, **term}]), other) == ["a1", "a2"]) is meant, described
-    assert (nodes_left(pod(apart=[{**DB, **term}]), other) == ["b1", "nowhere"]) is meant, described
+    assert (nodes_left(pod(together=[{**DB, **term}]), other) == ["a1", "a2"]) is matches, described
+    assert (nodes_left(pod(apart=[{**DB, **term}]), other) == ["b1", "nowhere"]) is matches, described
     guard = pod("guard", "a1", app="db", apart=[{**WEB, **term}])
-    assert (nodes_left(pod(namespace=namespace), guard) == ["b1", "nowhere"]) is meant, described
+    assert (nodes_left(pod(namespace=namespace), guard) == ["b1", "nowhere"]) is matches, described
 
 
 @pytest.mark.parametrize(
-    ("expressions", "meant"),
+    ("expressions", "matches"),
     [
         ([("tier", "NotIn", "front")], True),  # the pod has no such label
         ([("tier", "DoesNotExist")], True),
@@ -151,14 +151,16 @@ def test_terms_apply_to_named_or_selected_namespaces(
     ],
 )
 @pytest.mark.parametrize("named", [{}, {"matchLabels": {"app": "db"}}])
-def test_label_selector_expressions_are_anded(expressions: list[tuple[str, ...]], meant: bool, named: Manifest) -> None:
+def test_label_selector_expressions_are_anded(
+    expressions: list[tuple[str, ...]], matches: bool, named: Manifest
+) -> None:
     """Expressions are ANDed, also with matchLabels, in all three kinds of rules."""
     chosen = [{"key": key, "operator": operator, "values": values} for key, operator, *values in expressions]
     term = {"labelSelector": {**named, "matchExpressions": chosen}}
     other = pod("db", "a1", app="db")
-    assert (nodes_left(pod(together=[term], app="web"), other) == ["a1", "a2"]) is meant
-    assert (nodes_left(pod(apart=[term], app="web"), other) == ["b1", "nowhere"]) is meant
-    assert (nodes_left(pod(app="db"), pod("guard", "a1", app="x", apart=[term])) == ["b1", "nowhere"]) is meant
+    assert (nodes_left(pod(together=[term], app="web"), other) == ["a1", "a2"]) is matches
+    assert (nodes_left(pod(apart=[term], app="web"), other) == ["b1", "nowhere"]) is matches
+    assert (nodes_left(pod(app="db"), pod("guard", "a1", app="x", apart=[term])) == ["b1", "nowhere"]) is matches
 
 
 def test_first_pod_of_a_group_must_match_its_own_terms_and_namespaces() -> None:

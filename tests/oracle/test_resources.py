@@ -35,21 +35,21 @@ def node(**offered: str) -> Manifest:
     ("described", "manifest", "expected"),
     [
         ("containers add up", pod(container(cpu="500m"), container(cpu="1")), {"cpu": 1500}),
-        ("no requests, no need", pod(container()), {}),
-        ("null for nothing", pod({"name": "main", "resources": None}), {}),
+        ("a container without requests needs nothing", pod(container()), {}),
+        ("null resources need nothing", pod({"name": "main", "resources": None}), {}),
         ("limits are not requests", pod({"name": "main", "resources": {"limits": {"cpu": "1"}}}), {}),
         (
-            "ordinary init containers: the largest counts",
+            "the largest ordinary init container counts",
             pod(container(cpu="1"), init=(container("a", cpu="3"), container("b", cpu="2"))),
             {"cpu": 3000},
         ),
         (
-            "and only if it exceeds the sum",
+            "an init container counts only if it exceeds the sum of the containers",
             pod(container(cpu="2"), container(cpu="2"), init=(container("a", cpu="3"),)),
             {"cpu": 4000},
         ),
         (
-            "each resource for itself",
+            "each resource is computed separately",
             pod(container(cpu="2", memory="1Gi"), init=(container("a", cpu="1", memory="2Gi"),)),
             {"cpu": 2000, "memory": 2**31},
         ),
@@ -64,7 +64,7 @@ def node(**offered: str) -> Manifest:
             {"cpu": 2500},
         ),
         (
-            "one before it does not",
+            "an init container before a sidecar runs alone",
             pod(container(cpu="1"), init=(container("i", cpu="2"), container("s", always=True, cpu="500m"))),
             {"cpu": 2000},
         ),
@@ -87,32 +87,32 @@ def node(**offered: str) -> Manifest:
             {"cpu": 1000},
         ),
         (
-            "overhead comes on top",
+            "overhead is added",
             pod(container(cpu="1"), init=(container("i", cpu="3"),), overhead={"cpu": "250m", "memory": "1Mi"}),
             {"cpu": 3250, "memory": 2**20},
         ),
         (
-            "a request for the pod takes the place of its containers'",
+            "a pod-level request replaces those of its containers",
             pod(container(cpu="3", memory="1Gi"), resources={"requests": {"cpu": "1"}}),
             {"cpu": 1000, "memory": 2**30},
         ),
         (
-            "even of larger init containers'",
+            "a pod-level request replaces those of larger init containers",
             pod(container(), init=(container("i", cpu="3"),), resources={"requests": {"cpu": "1"}}),
             {"cpu": 1000},
         ),
         (
-            "with overhead on top",
+            "overhead is added to a pod-level request",
             pod(container(cpu="3"), resources={"requests": {"cpu": "1"}}, overhead={"cpu": "1"}),
             {"cpu": 2000},
         ),
         (
-            "for huge pages, too",
+            "huge pages have pod-level requests",
             pod(container(), resources={"requests": {"hugepages-2Mi": "4Mi"}}),
             {"hugepages-2Mi": 2**22},
         ),
         (
-            "but not for other resources",
+            "other resources have no pod-level requests",
             pod(
                 container(**{"ephemeral-storage": "1"}),
                 resources={"requests": {"ephemeral-storage": "5", "x.io/gpu": "5"}},
@@ -120,14 +120,14 @@ def node(**offered: str) -> Manifest:
             {"ephemeral-storage": 1},
         ),
         (
-            "and limits for the pod are not requests",
+            "pod-level limits are not requests",
             pod(container(cpu="3"), resources={"limits": {"cpu": "1"}}),
             {"cpu": 3000},
         ),
         ("extended resources are whole units", pod(container(**{"x.io/gpu": "2"})), {"x.io/gpu": 2}),
         ("requests are rounded once, after the sum", pod(container(cpu="500u"), container(cpu="500u")), {"cpu": 1}),
         (
-            "names that the scheduler does not know do not count",
+            "unknown resource names do not count",
             pod(container(storage="5", pods="5", **{"requests.x.io/gpu": "5"})),
             {},
         ),
@@ -151,17 +151,17 @@ def reported(allocated: str, actual: str | None, name: str = "main") -> Manifest
     ("described", "manifest", "cpu"),
     [
         (
-            "growing: what is wanted counts at once",
+            "growing: the desired request counts at once",
             pod(RESIZED, status={"containerStatuses": [reported("1", "1")]}),
             2000,
         ),
         (
-            "shrinking, not yet admitted: what is allocated counts",
+            "shrinking, not yet admitted: the allocated amount counts",
             pod(RESIZED, status={"containerStatuses": [reported("4", "3")]}),
             4000,
         ),
         (
-            "shrinking, admitted: what is in force counts",
+            "shrinking, admitted: the actual amount counts",
             pod(RESIZED, status={"containerStatuses": [reported("2", "3")]}),
             3000,
         ),
@@ -171,22 +171,22 @@ def reported(allocated: str, actual: str | None, name: str = "main") -> Manifest
             2000,
         ),
         (
-            "allocatedResources without resources has no say",
+            "allocatedResources without resources is ignored",
             pod(RESIZED, status={"containerStatuses": [reported("4", None)]}),
             2000,
         ),
         (
-            "a sidecar is resized likewise",
+            "a sidecar can be resized",
             pod(init=(SIDECAR,), status={"initContainerStatuses": [reported("4", "3", "s")]}),
             4000,
         ),
         (
-            "an ordinary init container is not",
+            "an ordinary init container cannot be resized",
             pod(init=(container("i", cpu="2"),), status={"initContainerStatuses": [reported("4", "4", "i")]}),
             2000,
         ),
         (
-            "infeasible: what is wanted has no say",
+            "infeasible: the desired request is ignored",
             pod(
                 RESIZED,
                 status={
@@ -197,7 +197,7 @@ def reported(allocated: str, actual: str | None, name: str = "main") -> Manifest
             1000,
         ),
         (
-            "deferred: it still counts",
+            "deferred: the desired request counts",
             pod(
                 RESIZED,
                 status={
@@ -208,7 +208,7 @@ def reported(allocated: str, actual: str | None, name: str = "main") -> Manifest
             2000,
         ),
         (
-            "only PodResizePending says infeasible",
+            "only PodResizePending means infeasible",
             pod(
                 RESIZED,
                 status={
@@ -219,7 +219,7 @@ def reported(allocated: str, actual: str | None, name: str = "main") -> Manifest
             2000,
         ),
         (
-            "the pod as a whole is resized likewise",
+            "pod-level resources can be resized",
             pod(
                 container(),
                 resources={"requests": {"cpu": "1"}},
@@ -228,7 +228,7 @@ def reported(allocated: str, actual: str | None, name: str = "main") -> Manifest
             3000,
         ),
         (
-            "and may be infeasible",
+            "a resize of pod-level resources may be infeasible",
             pod(
                 container(),
                 resources={"requests": {"cpu": "5"}},
@@ -240,13 +240,13 @@ def reported(allocated: str, actual: str | None, name: str = "main") -> Manifest
             2000,
         ),
         (
-            "without a request in its spec, its status has no say",
+            "pod-level status without a request in the spec is ignored",
             pod(RESIZED, status={"resources": {"requests": {"cpu": "9"}}}),
             2000,
         ),
     ],
 )
-def test_held_while_a_resize_is_in_progress(described: str, manifest: Manifest, cpu: int) -> None:
+def test_pod_being_resized_holds_the_largest_amount(described: str, manifest: Manifest, cpu: int) -> None:
     """Resources that a pod occupies: the maximum of desired, allocated and actual."""
     assert held(manifest) == {"cpu": cpu}, described
 
@@ -301,7 +301,7 @@ def test_every_shortage_is_named_with_its_numbers(
     [
         ("running", {"nodeName": "n"}, {"phase": "Running"}, {}, True),
         ("bound, not yet started", {"nodeName": "n"}, {"phase": "Pending"}, {}, True),
-        ("lost sight of", {"nodeName": "n"}, {"phase": "Unknown"}, {}, True),
+        ("unknown phase", {"nodeName": "n"}, {"phase": "Unknown"}, {}, True),
         ("no status yet", {"nodeName": "n"}, None, {}, True),
         ("terminating", {"nodeName": "n"}, {"phase": "Running"}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}, True),
         ("succeeded", {"nodeName": "n"}, {"phase": "Succeeded"}, {}, False),

@@ -90,7 +90,10 @@ def test_bound_volume_leaves_nodes_of_its_zones_and_nodes_without_a_zone(label: 
         None, claim("now"), claim("gone"), claim("", volumeName="v"), claim(volumeName="v"), bound(phase="Lost"),
         bound(deletionTimestamp="2026-01-01T00:00:00Z"), claim(volumeName="other", annotations=BOUND),
     ],
-    ids=["missing", "unbound", "of no class", "asks for one", "later, and asks for one", "lost", "going", "dangling"],
+    ids=[
+        "missing", "unbound", "missing class", "names a volume", "waits, and names a volume", "lost", "terminating",
+        "missing volume",
+    ],
 )  # fmt: skip
 def test_claim_without_its_volume_leaves_no_node(claimed: Manifest | None) -> None:
     assert nodes_left(claimed, volume("now"), volume()) == []
@@ -110,7 +113,10 @@ def test_waiting_claim_leaves_the_nodes_of_available_volumes() -> None:
         volume(claimRef={"name": "c", "namespace": "default", "uid": "earlier"}), volume(volumeAttributesClassName="x"),
         volume(deletionTimestamp="2026-01-01T00:00:00Z"),
     ],
-    ids=["class", "size", "phase", "modes", "mode", "another's", "an earlier one's", "attributes", "going"],
+    ids=[
+        "class", "size", "phase", "modes", "mode", "claim of another namespace", "earlier claim of the same name",
+        "attributes", "terminating",
+    ],
 )  # fmt: skip
 def test_waiting_claim_takes_no_unsuitable_volume(other: Manifest) -> None:
     assert nodes_left(claim(), other) == []
