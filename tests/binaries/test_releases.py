@@ -1,4 +1,4 @@
-"""Released binaries are taken where they can be had, and only as they were published; else there is a build."""
+"""Releases are downloaded where available, and used only with the published content; else binaries are built."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from schedproof.foundation.errors import HostError, UsageError
 from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 
-from .binary_fakes import FakeGo, Heard, banner, go, machine_without_binaries, program, script
+from .binary_fakes import FakeGo, RecordedProgress, banner, go, machine_without_binaries, program, script
 
 __all__ = ["go", "machine_without_binaries"]
 from .release_server import ReleaseServer, release_server, sha256, tarball
@@ -44,16 +44,16 @@ BRIEF = Deadline("brief", 0.2, "nothing answers in these tests")
 
 @pytest.fixture(autouse=True)
 def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process has not tried any server yet, and installs no Go: a build without the fake one fails."""
+    """Forget which servers this process has tried, and install no Go: a build without the fake Go fails."""
     monkeypatch.setattr(download, "_state", {})
     monkeypatch.setattr(toolchain, "_pip", lambda: None)
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, machine_without_binaries: None) -> Iterator[ReleaseServer]:
-    with release_server() as one:
-        monkeypatch.setenv("SCHEDPROOF_RELEASES", one.url)
-        yield one
+    with release_server() as server:
+        monkeypatch.setenv("SCHEDPROOF_RELEASES", server.url)
+        yield server
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def etcd(server: ReleaseServer) -> str:
 
 
 def lock_checksum(monkeypatch: pytest.MonkeyPatch, name: str, checksum: str) -> None:
-    """Have the lock file say that of a tool's release, on every architecture; "" for nothing."""
+    """Set the checksum of a tool's release in the lock file, on every architecture; "" for none."""
     held = lock.load()
     tool = held.tools[name]
     assert tool.release is not None
@@ -73,7 +73,7 @@ def lock_checksum(monkeypatch: pytest.MonkeyPatch, name: str, checksum: str) -> 
 
 
 def take(name: str = "etcd", progress: SilentProgress | None = None) -> Origin:
-    """Resolve one binary, see that it is complete, and that nothing is left beside it. Gives where it came from."""
+    """Resolve one binary, check that it is complete and that nothing is left beside it; return its origin."""
     found = resolve([name], progress=progress or SilentProgress())[name]
     assert found.path.read_bytes() == script(banner(name)).encode() or found.origin is Origin.BUILT
     assert os.access(found.path, os.X_OK)
@@ -89,7 +89,7 @@ def parts() -> list[Path]:
 
 
 @pytest.mark.parametrize("name", sorted({*embedded.BINARIES, "kind"}))
-def test_what_clusters_need_is_published_over_https(name: str) -> None:
+def test_binaries_of_embedded_clusters_are_published_over_https(name: str) -> None:
     build = lock.load().builds()[name]
     assert build.release is not None
     for arch in ("amd64", "arm64"):
@@ -105,13 +105,13 @@ def test_what_clusters_need_is_published_over_https(name: str) -> None:
 
 
 @pytest.mark.parametrize("build", [*lock.load().tools.values(), *lock.load().kubernetes.values()], ids=lambda b: b.key)
-def test_locked_checksums_are_of_binaries_of_that_build(build: lock.Build) -> None:
+def test_locked_checksums_are_those_of_binaries_of_the_build(build: lock.Build) -> None:
     for name, by_arch in build.release.sha256.items() if build.release is not None else ():
         assert name in build.packages
         assert all(re.fullmatch(r"[0-9a-f]{64}", checksum) for checksum in by_arch.values())
 
 
-def test_what_is_cached_of_a_release_depends_on_what_the_lock_file_says_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cached_path_of_a_release_depends_on_its_entry_in_the_lock_file(monkeypatch: pytest.MonkeyPatch) -> None:
     def path() -> Path:
         return release_path("etcd", lock.load().tools["etcd"])
 
@@ -144,7 +144,7 @@ def test_published_checksums_are_read(text: str, found: str) -> None:
 # -- the order
 
 
-def test_releases_of_all_layouts_are_taken_checked_and_found_again(
+def test_releases_of_all_layouts_are_downloaded_checked_and_found_again(
     server: ReleaseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("prometheus", "node_exporter", "kind"):
@@ -154,41 +154,41 @@ def test_releases_of_all_layouts_are_taken_checked_and_found_again(
     for name in names:
         server.publish(name, script(banner(name)).encode())
     found = resolve(names, progress=SilentProgress())
-    assert {one.origin for one in found.values()} == {Origin.RELEASE}
-    assert all(one.path.read_text() == script(banner(name)) for name, one in found.items())
-    assert all(one.path.stat().st_mode & 0o777 == 0o755 for one in found.values())
-    asked = len(server.requests)
+    assert {binary.origin for binary in found.values()} == {Origin.RELEASE}
+    assert all(binary.path.read_text() == script(banner(name)) for name, binary in found.items())
+    assert all(binary.path.stat().st_mode & 0o777 == 0o755 for binary in found.values())
+    before = len(server.requests)
     again = resolve(names, progress=SilentProgress())
-    assert {one.origin for one in again.values()} == {Origin.CACHE}
-    assert [one.path for one in again.values()] == [one.path for one in found.values()]
-    assert len(server.requests) == asked
+    assert {binary.origin for binary in again.values()} == {Origin.CACHE}
+    assert [binary.path for binary in again.values()] == [binary.path for binary in found.values()]
+    assert len(server.requests) == before
     assert not parts()
 
 
 @pytest.mark.usefixtures("etcd")
-def test_what_the_machine_has_comes_before_a_release(server: ReleaseServer, tmp_path: Path) -> None:
+def test_a_binary_on_the_machine_is_preferred_to_a_release(server: ReleaseServer, tmp_path: Path) -> None:
     program(tmp_path / "bin" / "etcd", banner("etcd"))
     assert take() is Origin.PATH
     assert not server.requests
 
 
 @pytest.mark.usefixtures("etcd")
-def test_a_release_comes_before_a_build_and_one_line_says_so(server: ReleaseServer, go: FakeGo) -> None:
-    heard = Heard()
-    assert take(progress=heard) is Origin.RELEASE
+def test_a_release_is_preferred_to_a_build_and_reported_in_one_line(server: ReleaseServer, go: FakeGo) -> None:
+    progress = RecordedProgress()
+    assert take(progress=progress) is Origin.RELEASE
     assert not go.builds
-    [line] = heard.lines
+    [line] = progress.lines
     assert "127.0.0.1" in line
 
 
 @pytest.mark.usefixtures("etcd")
-def test_never_downloads_nothing(server: ReleaseServer, go: FakeGo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_policy_never_downloads_nothing(server: ReleaseServer, go: FakeGo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCHEDPROOF_DOWNLOAD", "never")
     assert take() is Origin.BUILT
     assert not server.requests
 
 
-def test_only_builds_nothing_that_has_a_release(
+def test_the_policy_only_builds_nothing_that_has_a_release(
     server: ReleaseServer, go: FakeGo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SCHEDPROOF_DOWNLOAD", "only")
@@ -212,7 +212,7 @@ def test_an_unknown_policy_is_a_usage_error(
 
 
 @pytest.mark.parametrize("mirror", ["mirror.example", "ftp://mirror.example", "/srv/releases", "https://"])
-def test_a_mirror_that_is_no_url_is_a_usage_error(mirror: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mirror_that_is_not_a_url_is_a_usage_error(mirror: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCHEDPROOF_RELEASES", mirror)
     with pytest.raises(UsageError, match="SCHEDPROOF_RELEASES"):
         take()
@@ -223,58 +223,58 @@ def test_a_mirror_that_is_no_url_is_a_usage_error(mirror: str, monkeypatch: pyte
 
 @pytest.mark.usefixtures("go")
 class TestRefused:
-    """Each is said, is not kept, and leads to a build."""
+    """Each of these is reported, is not kept, and leads to a build."""
 
     def expect_build(self, *words: str, name: str = "etcd") -> None:
-        heard = Heard()
-        assert take(name, heard) is Origin.BUILT
-        said = "\n".join(heard.lines)
-        assert all(word in said for word in words), said
+        progress = RecordedProgress()
+        assert take(name, progress) is Origin.BUILT
+        output = "\n".join(progress.lines)
+        assert all(word in output for word in words), output
         assert not list((cache_dir() / "binaries").glob("*/*/*-release-*/*"))
 
-    def test_another_checksum(self, server: ReleaseServer, etcd: str) -> None:
+    def test_a_file_with_another_checksum(self, server: ReleaseServer, etcd: str) -> None:
         server.files[etcd] = tarball(("etcd-v3.6.8-linux-amd64/etcd", b"another"))
         self.expect_build("SHA-256", sha256(server.files[etcd]))
         assert not parts()
 
-    def test_another_checksum_than_the_locked_one(
+    def test_a_published_checksum_that_differs_from_the_locked_checksum(
         self, server: ReleaseServer, etcd: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lock_checksum(monkeypatch, "etcd", "0" * 64)
         self.expect_build("binaries.lock.yaml", "0" * 64)
         assert not server.asked(etcd)
 
-    def test_another_checksum_than_the_locked_one_where_none_is_published(
+    def test_a_file_whose_checksum_differs_from_the_locked_checksum(
         self, server: ReleaseServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lock_checksum(monkeypatch, "kwok", "0" * 64)
         server.publish("kwok", b"another")
         self.expect_build(sha256(b"another"), "0" * 64, name="kwok")
 
-    def test_no_checksum_of_that_file(self, server: ReleaseServer, etcd: str) -> None:
+    def test_a_checksum_file_without_the_file(self, server: ReleaseServer, etcd: str) -> None:
         sums = f"{etcd.rpartition('/')[0]}/SHA256SUMS"
         server.files[sums] = f"{'0' * 64}  another\n".encode()
         self.expect_build("SHA256SUMS has no SHA-256")
         assert not server.asked(etcd)
 
-    def test_no_such_file(self, server: ReleaseServer, etcd: str) -> None:
+    def test_a_release_that_does_not_exist(self, server: ReleaseServer, etcd: str) -> None:
         del server.files[etcd]
         self.expect_build("404")
 
     @pytest.mark.usefixtures("server")
-    def test_no_file_of_checksums(self) -> None:
+    def test_a_missing_checksum_file(self) -> None:
         self.expect_build("404", "SHA256SUMS")
 
     @pytest.mark.usefixtures("etcd")
-    def test_a_file_of_checksums_without_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_checksum_file_that_is_too_large(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(download, "_LARGEST_TEXT", 10)
         self.expect_build("larger than 10 bytes")
 
-    def test_a_file_of_checksums_that_is_cut_off(self, server: ReleaseServer, etcd: str) -> None:
+    def test_a_truncated_checksum_file(self, server: ReleaseServer, etcd: str) -> None:
         server.cut[f"{etcd.rpartition('/')[0]}/SHA256SUMS"] = [70]
         self.expect_build("ends after 70 of")
 
-    def test_a_file_that_is_always_cut_off(self, server: ReleaseServer, etcd: str) -> None:
+    def test_a_download_that_is_always_truncated(self, server: ReleaseServer, etcd: str) -> None:
         server.cut[etcd] = [100, 0, 0]
         self.expect_build("ends after 100 of")
         # It sent nothing more when it was asked to go on, and so was not asked a third time.
@@ -282,11 +282,11 @@ class TestRefused:
         [part] = parts()
         assert part.read_bytes() == server.files[etcd][:100]
 
-    def test_another_version(self, server: ReleaseServer) -> None:
+    def test_a_binary_that_reports_another_version(self, server: ReleaseServer) -> None:
         server.publish("etcd", script(banner("etcd", "3.5.0")).encode())
         self.expect_build("3.5.0")
 
-    def test_no_program(self, server: ReleaseServer) -> None:
+    def test_a_binary_that_does_not_run(self, server: ReleaseServer) -> None:
         server.publish("etcd", b"\x7fELF of another machine")
         self.expect_build("does not run")
 
@@ -295,14 +295,14 @@ class TestRefused:
         self.expect_build("does not contain etcd-v3.6.8")
 
     @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.CHRTYPE])
-    def test_a_tarball_whose_binary_is_no_regular_file(self, server: ReleaseServer, etcd: str, kind: bytes) -> None:
+    def test_a_tarball_whose_binary_is_not_a_regular_file(self, server: ReleaseServer, etcd: str, kind: bytes) -> None:
         member = tarfile.TarInfo(f"{etcd.rpartition('/')[2].removesuffix('.tar.gz')}/etcd")
         member.type, member.linkname = kind, "/bin/true"
         server.replace("etcd", etcd, tarball(member))
         self.expect_build("is not a regular file")
 
     @pytest.mark.parametrize("damage", ["half", "other bytes", "no gzip"])
-    def test_a_damaged_tarball_that_was_published_so(self, server: ReleaseServer, etcd: str, damage: str) -> None:
+    def test_a_damaged_tarball_with_a_matching_checksum(self, server: ReleaseServer, etcd: str, damage: str) -> None:
         whole = server.files[etcd]
         server.replace(
             "etcd", etcd,
@@ -315,9 +315,7 @@ class TestRefused:
         self.expect_build(etcd.rpartition("/")[2])
 
 
-def test_a_tarball_with_paths_that_leave_it_writes_nothing_but_its_binary(
-    server: ReleaseServer, tmp_path: Path
-) -> None:
+def test_a_tarball_with_paths_outside_of_itself_writes_only_its_binary(server: ReleaseServer, tmp_path: Path) -> None:
     link = tarfile.TarInfo("away")
     link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path)
     outside = tmp_path / "outside"
@@ -335,7 +333,7 @@ def test_a_redirect_is_followed(server: ReleaseServer, etcd: str) -> None:
     assert take() is Origin.RELEASE
 
 
-def test_a_redirect_that_gives_up_encryption_is_not_followed() -> None:
+def test_a_redirect_from_https_to_http_is_not_followed() -> None:
     request = urllib.request.Request("https://dl.example/etcd")
     with pytest.raises(DownloadError, match="not encrypted"):
         download._Redirects().redirect_request(request, None, 302, "", {}, "http://cdn.example/etcd")
@@ -346,14 +344,16 @@ def test_a_redirect_that_gives_up_encryption_is_not_followed() -> None:
 # -- slow, cut off, interrupted
 
 
-def test_a_download_that_is_cut_off_is_continued_where_it_was(server: ReleaseServer, etcd: str) -> None:
+def test_an_interrupted_transfer_is_continued_with_a_range_request(server: ReleaseServer, etcd: str) -> None:
     server.cut[etcd] = [100, 50]
     assert take() is Origin.RELEASE
     assert server.asked(etcd) == [0, 100, 150]
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_server_that_knows_no_ranges_sends_all_of_it_again(server: ReleaseServer, etcd: str, ranges: bool) -> None:
+def test_a_server_without_range_requests_sends_the_whole_file_again(
+    server: ReleaseServer, etcd: str, ranges: bool
+) -> None:
     server.ranges = ranges
     server.cut[etcd] = [100]
     assert take() is Origin.RELEASE
@@ -361,7 +361,7 @@ def test_a_server_that_knows_no_ranges_sends_all_of_it_again(server: ReleaseServ
 
 
 @pytest.mark.parametrize("damage", [b"other bytes", b"more than there is" * 1000])
-def test_a_part_that_is_damaged_is_given_up(server: ReleaseServer, etcd: str, damage: bytes, go: FakeGo) -> None:
+def test_a_damaged_partial_download_is_discarded(server: ReleaseServer, etcd: str, damage: bytes, go: FakeGo) -> None:
     server.cut[etcd] = [100, 0]
     assert take() is Origin.BUILT
     for path in (cache_dir() / "binaries").rglob("etcd"):
@@ -374,7 +374,7 @@ def test_a_part_that_is_damaged_is_given_up(server: ReleaseServer, etcd: str, da
     assert not parts()
 
 
-def test_a_server_that_stalls_is_given_up_and_what_it_sent_is_kept(
+def test_a_stalled_download_ends_and_its_part_is_kept(
     server: ReleaseServer, etcd: str, go: FakeGo, monkeypatch
 ) -> None:
     # Long enough for its first bytes, on a busy machine too; so one attempt must do.
@@ -447,7 +447,9 @@ def test_an_interrupted_download_is_resumed_by_the_next_run(server: ReleaseServe
     assert not parts()
 
 
-def test_of_two_processes_one_downloads_and_the_other_takes_the_result(server: ReleaseServer, etcd: str) -> None:
+def test_the_second_process_waits_for_the_download_of_the_first_and_uses_the_result(
+    server: ReleaseServer, etcd: str
+) -> None:
     gate = server.held[etcd] = threading.Event()
     with another_process() as first:
         assert server.half_sent.wait(SOON.seconds)
@@ -475,40 +477,40 @@ def test_a_cache_that_cannot_be_written_is_named(
 @pytest.fixture
 def closed_port() -> Iterator[str]:
     """A server that refuses connections."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{one.getsockname()[1]}"
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 @pytest.fixture
 def black_hole() -> Iterator[str]:
-    """A server to which connections hang: none is accepted, and the queue is full."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        one.listen(0)
+    """A server to which connections hang: it accepts none, and its queue is full."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
         waiting = [socket.socket() for _ in range(4)]
         for client in waiting:
             client.setblocking(False)
-            client.connect_ex(one.getsockname())
-        yield f"http://127.0.0.1:{one.getsockname()[1]}"
+            client.connect_ex(listener.getsockname())
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         for client in waiting:
             client.close()
 
 
 @pytest.mark.parametrize("kind", ["closed_port", "black_hole"])
-def test_where_no_server_can_be_reached_there_is_a_build_and_one_line(
+def test_without_a_reachable_server_the_binaries_are_built_and_one_line_reports_it(
     kind: str, go: FakeGo, monkeypatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.setattr(download, "SERVER_REACHED", BRIEF)
     monkeypatch.setenv("SCHEDPROOF_RELEASES", request.getfixturevalue(kind))
-    heard = Heard()
-    found = resolve(embedded.BINARIES, progress=heard)
-    assert {one.origin for one in found.values()} == {Origin.BUILT}
-    assert sum("cannot be reached" in line for line in heard.lines) == 1
+    progress = RecordedProgress()
+    found = resolve(embedded.BINARIES, progress=progress)
+    assert {binary.origin for binary in found.values()} == {Origin.BUILT}
+    assert sum("cannot be reached" in line for line in progress.lines) == 1
     assert not parts()
 
 
-def test_servers_are_tried_together_once_per_process_and_a_look_up_that_hangs_holds_up_nothing(
+def test_servers_are_probed_concurrently_once_per_process_and_a_hanging_dns_lookup_blocks_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(download, "SERVER_REACHED", BRIEF)
@@ -532,14 +534,14 @@ def test_servers_are_tried_together_once_per_process_and_a_look_up_that_hangs_ho
     assert looked_up.empty()
 
 
-def test_a_server_that_answers_anything_can_be_reached(server: ReleaseServer) -> None:
+def test_a_server_that_responds_with_any_status_is_reachable(server: ReleaseServer) -> None:
     assert not unreachable([server.url])
     assert not unreachable([server.url])
     assert [request.method for request in server.requests] == ["HEAD"]
 
 
 @pytest.mark.usefixtures("go")
-def test_a_server_that_vanishes_is_not_tried_again_in_this_run(
+def test_a_server_that_becomes_unreachable_is_not_tried_again_in_this_run(
     server: ReleaseServer, etcd: str, closed_port: str
 ) -> None:
     server.redirects[etcd] = f"{closed_port}/objects"
@@ -547,12 +549,14 @@ def test_a_server_that_vanishes_is_not_tried_again_in_this_run(
     for name in names:
         server.redirects[server.publish(name, b"")] = f"{closed_port}/objects"
     assert take() is Origin.BUILT
-    asked = len(server.requests)
+    before = len(server.requests)
     resolve(names, progress=SilentProgress())
-    assert len(server.requests) == asked
+    assert len(server.requests) == before
 
 
-def test_the_usual_variables_name_a_proxy(server: ReleaseServer, etcd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_http_proxy_and_no_proxy_are_respected(
+    server: ReleaseServer, etcd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SCHEDPROOF_RELEASES", "http://releases.invalid")
     monkeypatch.setenv("http_proxy", server.url)
     # A proxy is asked for whole URLs.
@@ -565,7 +569,7 @@ def test_the_usual_variables_name_a_proxy(server: ReleaseServer, etcd: str, monk
 
 
 @pytest.mark.parametrize("name", sorted(set(kind.BINARIES) - {"kwok"}))
-def test_what_a_kind_cluster_needs_has_a_release_too(name: str) -> None:
+def test_binaries_of_kind_clusters_have_a_release(name: str) -> None:
     assert lock.load().builds()[name].asset(name) is not None
 
 

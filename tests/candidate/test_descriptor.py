@@ -1,4 +1,4 @@
-"""candidate.yaml: what is accepted, and that each mistake is answered with its place and a fix."""
+"""candidate.yaml: what is accepted, and that each mistake is reported with its place and a fix."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def furnished(folder: Path) -> Path:
-    """What the examples of the page refer to."""
+    """Write the files that the examples of the page refer to."""
     (folder / "networktraffic").mkdir()
     (folder / "Dockerfile").touch()
     (folder / "scheduler").touch()
@@ -73,7 +73,7 @@ def problems(folder: Path, text: str) -> list[tuple[int, str, str, str]]:
 
 
 def plugin(text: str) -> str:
-    """A plugin, on line 6."""
+    """A descriptor with this plugin, on line 6."""
     return HEAD + f"  plugin: {text}\n"
 
 
@@ -83,22 +83,22 @@ def stock(more: str) -> str:
 
 
 def spec(text: str) -> str:
-    """The minimal candidate with more lines in its spec; the first of them is line 9."""
+    """The minimal candidate with more lines in its spec, from line 9 on."""
     return MINIMAL + "".join(f"  {line}\n" for line in text.splitlines())
 
 
 def config(text: str) -> str:
-    """The minimal candidate with its extender's config, on line 8, replaced."""
+    """The minimal candidate with another config of its extender, on line 8."""
     return MINIMAL.replace("{filterVerb: filter}", text)
 
 
 def command(text: str) -> str:
-    """The minimal candidate with its command, on line 7, replaced."""
+    """The minimal candidate with another command, on line 7."""
     return MINIMAL.replace('[python3, "{port}"]', text)
 
 
 def network(claim: str) -> str:
-    """A network-aware candidate, but for one claim, which is changed, added, or emptied. It is on line 11."""
+    """A network-aware candidate with one claim changed, added, or emptied, on line 11."""
     name, _, value = claim.partition(": ")
     claims = {"metric": "m", "direction": "receive", "window": "30s", "resolution": "10%"}
     claims[name.rstrip(":")] = value
@@ -412,7 +412,7 @@ MISTAKES |= tabulated()
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_answered_with_its_place_and_a_fix(folder: Path, mistake: str) -> None:
+def test_a_mistake_is_reported_with_its_place_and_a_fix(folder: Path, mistake: str) -> None:
     text, line, path, code, fix = MISTAKES[mistake]
     found = problems(folder, text)
     matching = [p for p in found if p[0] == line and p[1] == path and p[2] == code and fix in p[3]]
@@ -420,7 +420,7 @@ def test_a_mistake_is_answered_with_its_place_and_a_fix(folder: Path, mistake: s
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_draws_no_crowd(folder: Path, mistake: str) -> None:
+def test_a_single_mistake_is_reported_as_a_single_problem(folder: Path, mistake: str) -> None:
     found = problems(folder, MISTAKES[mistake][0])
     assert len(found) == 1, found
 
@@ -497,7 +497,7 @@ UNREADABLE: dict[str, tuple[bytes | None, str, str]] = {
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
-def test_a_file_that_cannot_be_read_says_so(tmp_path: Path, case: str) -> None:
+def test_a_file_that_cannot_be_read_is_reported_with_a_fix(tmp_path: Path, case: str) -> None:
     content, code, fix = UNREADABLE[case]
     if content is not None:
         (tmp_path / "candidate.yaml").write_bytes(content)
@@ -515,7 +515,7 @@ def test_a_candidate_yml_is_suggested(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nul\0", "x" * 5000, "candidate.yaml/inside"])
-def test_an_impossible_path_says_so(tmp_path: Path, name: str) -> None:
+def test_an_impossible_path_is_reported(tmp_path: Path, name: str) -> None:
     (tmp_path / "candidate.yaml").write_text(MINIMAL)
     with pytest.raises(DescriptorError):
         load_candidate(tmp_path / name)
@@ -533,7 +533,7 @@ def test_good_examples_round_trip(folder: Path, text: str) -> None:
     assert saved[candidate.kind] == json.loads(json.dumps(candidate.spec.as_dict()))
 
 
-def test_an_extender_has_all_that_is_written(folder: Path) -> None:
+def test_all_fields_of_an_extender_are_read(folder: Path) -> None:
     candidate = load(folder, EXTENDER)
     assert isinstance(candidate.spec, ExtenderSpec)
     assert candidate.spec.command[:2] == ("{python}", "extender.py")
@@ -566,7 +566,7 @@ def test_an_extender_has_all_that_is_written(folder: Path) -> None:
     assert candidate.own_values()["here"] == str(folder)
 
 
-def test_another_window_than_the_claimed_one_is_what_the_candidate_is_told(folder: Path) -> None:
+def test_with_window_changes_the_candidates_setting_and_keeps_the_claimed_window(folder: Path) -> None:
     candidate = load(folder, PLUGIN)
     tried = candidate.with_window(2.0)
     assert candidate.own_values()["window"] != tried.own_values()["window"] == "2s"
@@ -580,7 +580,7 @@ def test_a_window_that_is_not_passed_on_cannot_be_changed(folder: Path, text: st
         load(folder, text).with_window(2.0)
 
 
-def test_the_other_kinds_have_all_that_is_written(folder: Path) -> None:
+def test_all_fields_of_the_other_kinds_are_read(folder: Path) -> None:
     controller, plugin_, stock, attached = (load(folder, text) for text in EXAMPLES[1:])
     assert isinstance(controller.spec, ControllerSpec)
     assert controller.spec.ready == "/readyz"
@@ -630,7 +630,7 @@ def claiming(features: str, beside: str) -> str:
     return head + f"  claims: {{profiles: [core, {profile}], features: [{features}]{more}}}\n"
 
 
-def test_what_each_feature_needs_is_written_down() -> None:
+def test_the_needs_of_every_feature_are_listed_and_tested() -> None:
     assert set(FEATURES) == set(CLAIMABLE.features)
     needy = {feature for feature, needs in FEATURES.items() if needs.config or needs.claims}
     assert needy == {feature.split(", ")[-1] for feature in FULFILLED}
@@ -666,13 +666,13 @@ def test_a_feature_of_one_kind_is_not_claimed_by_another(folder: Path, feature: 
     assert bool(found) == (kind not in ("attached", FEATURES[feature].kind))
 
 
-def test_the_harness_s_own_certificates_are_those_of_a_client_as_well(folder: Path) -> None:
+def test_certificates_that_the_harness_makes_serve_as_client_certificates_too(folder: Path) -> None:
     text = claiming("tls, mutual-tls", "extender, filterVerb: f, enableHTTPS: true")
     assert problems(folder, text)
     load(folder, text.replace('"{port}"]', '"{port}", "{certFile}", "{keyFile}", "{caFile}"]'))
 
 
-def test_what_makes_a_group_is_claimed_and_kept(folder: Path) -> None:
+def test_the_claim_of_a_gang_is_read_and_saved(folder: Path) -> None:
     text = 'features: [gang], gang: {pods: {metadata: {labels: {group: "{group}"}}}, timeout: 10s}'
     claims = load(folder, spec(f"claims: {{{text}}}")).claims
     assert claims.gang is not None
@@ -680,7 +680,7 @@ def test_what_makes_a_group_is_claimed_and_kept(folder: Path) -> None:
     assert Claims.from_dict(json.loads(json.dumps(claims.as_dict()))) == claims
 
 
-def test_how_one_of_several_nodes_is_chosen_for_preemption_is_claimed_and_kept(folder: Path) -> None:
+def test_the_claimed_choice_of_a_node_for_preemption_is_read_and_saved(folder: Path) -> None:
     assert load(folder, spec("claims: {features: [preemption]}")).claims.preemption_choice == "upstream"
     claims = load(folder, spec("claims: {features: [preemption], preemption: {choice: any}}")).claims
     assert claims.preemption_choice == "any"
@@ -690,7 +690,7 @@ def test_how_one_of_several_nodes_is_chosen_for_preemption_is_claimed_and_kept(f
     assert Claims.from_dict(saved).preemption_choice == "upstream"
 
 
-def test_an_object_of_a_group_is_a_manifest(folder: Path) -> None:
+def test_an_object_of_a_gang_must_be_a_manifest(folder: Path) -> None:
     text = 'features: [gang], gang: {pods: {a: "{group}"}, timeout: 10s, objects: [{kind: PodGroup}]}'
     with pytest.raises(DescriptorError, match=r"claims\.gang\.objects\[0\]"):
         load(folder, spec(f"claims: {{{text}}}"))
@@ -741,11 +741,11 @@ ACCEPTED = {
 
 
 @pytest.mark.parametrize("case", ACCEPTED)
-def test_accepted(folder: Path, case: str) -> None:
+def test_every_accepted_variant_loads(folder: Path, case: str) -> None:
     json.dumps(load(folder, ACCEPTED[case]).as_dict(), allow_nan=False)
 
 
-def test_details_of_what_is_accepted(folder: Path) -> None:
+def test_accepted_variants_are_read_with_the_right_values(folder: Path) -> None:
     assert load(folder, ACCEPTED["a null ready"]).as_dict()["extender"]["ready"] is None
     extender = load(folder, ACCEPTED["a path prefix"]).spec
     assert isinstance(extender, ExtenderSpec)
@@ -764,7 +764,7 @@ def test_a_private_key_stays_out_of_records(folder: Path) -> None:
     assert candidate.spec.config.document("")["tlsConfig"]["keyData"] == "c2VjcmV0"
 
 
-def test_the_page_s_table_of_features_is_the_catalogue_s() -> None:
+def test_the_documented_table_of_features_matches_the_catalogue() -> None:
     _, _, table = PAGE.partition("| feature | judged by |")
     rows = dict(re.findall(r"^\| `([\w-]+)` \| (.*) \|$", table.partition("\n\n")[0], re.MULTILINE))
     found = {feature: tuple(re.findall(r"[a-z]+/[\w-]+", clauses)) for feature, clauses in rows.items()}
@@ -791,13 +791,13 @@ def test_every_shipped_candidate_claims_only_what_is_judged(name: str) -> None:
         (network("window: 5s"), True),
     ],
 )
-def test_readings_are_needed_where_prometheus_is_asked_or_traffic_claimed(
+def test_readings_are_needed_by_candidates_that_query_prometheus_or_claim_traffic(
     folder: Path, text: str, needed: bool
 ) -> None:
     assert load(folder, text).needs_readings is needed
 
 
-def test_the_page_names_everything() -> None:
+def test_the_documentation_names_every_profile_timing_claim_and_placeholder() -> None:
     for name in (*PROFILES, *TIMING_CLAIMS, *(f"{{{name}}}" for name in PLACEHOLDERS)):
         assert f"`{name}`" in PAGE or f"`timing.{name}`" in PAGE, name
 
@@ -852,13 +852,13 @@ def test_a_placeholder_without_a_value_is_an_error() -> None:
         ("10us", 1e-5, "10us"),
     ],
 )
-def test_durations(text: str, seconds: float, formatted: str) -> None:
+def test_durations_are_parsed_and_formatted(text: str, seconds: float, formatted: str) -> None:
     assert parse_duration(text) == pytest.approx(seconds)
     assert format_duration(parse_duration(text)) == formatted
 
 
 @pytest.mark.parametrize("text", ["", " ", "5", "5 s", "s", "-5s", "1y", "1e3s", "5S", "٣s", "9" * 400 + "s"])
-def test_what_is_no_duration(text: str) -> None:
+def test_text_that_is_not_a_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_duration(text)
 
@@ -935,7 +935,7 @@ def survives(text: str) -> None:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(SPOTS), VALUES)
-def test_any_value_in_any_field_is_taken_or_answered(spot: tuple[int, tuple[object, ...]], value: object) -> None:
+def test_any_value_in_any_field_is_accepted_or_reported(spot: tuple[int, tuple[object, ...]], value: object) -> None:
     index, path = spot
     document = copy.deepcopy(GOOD[index])
     if path:
@@ -950,6 +950,6 @@ def test_any_value_in_any_field_is_taken_or_answered(spot: tuple[int, tuple[obje
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from([*EXAMPLES, MINIMAL]), st.integers(0, 3000), st.integers(0, 20), st.text(max_size=12))
-def test_any_text_is_taken_or_answered(text: str, start: int, length: int, inserted: str) -> None:
+def test_any_text_is_accepted_or_reported(text: str, start: int, length: int, inserted: str) -> None:
     start = min(start, len(text))
     survives(text[:start] + inserted + text[start + length :])

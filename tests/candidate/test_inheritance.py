@@ -1,4 +1,4 @@
-"""`extends`: a candidate.yaml that says only what differs."""
+"""`extends`: a candidate.yaml that contains only differences from its base."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def derived(folder: Path, text: str) -> Path:
     return file
 
 
-def test_what_is_not_said_is_inherited_field_by_field(tmp_path: Path) -> None:
+def test_absent_fields_are_inherited_one_by_one(tmp_path: Path) -> None:
     candidate = load_candidate(derived(tmp_path, "metadata: {name: own}\nspec: {extender: {config: {weight: 5}}}\n"))
     assert isinstance(candidate.spec, ExtenderSpec)
     assert (candidate.name, candidate.scheduler_name) == ("own", "base")
@@ -45,14 +45,14 @@ def test_lists_are_replaced_not_merged(tmp_path: Path) -> None:
     assert candidate.claims.profiles == ("core",)
 
 
-def test_inherited_paths_stay_in_the_folder_that_they_were_written_for(tmp_path: Path) -> None:
+def test_inherited_paths_are_relative_to_the_folder_of_the_base(tmp_path: Path) -> None:
     candidate = load_candidate(derived(tmp_path, "metadata: {name: own}\n"))
     assert isinstance(candidate.spec, ExtenderSpec)
     assert candidate.spec.command[0] == str(tmp_path / "base" / "serve")
     assert candidate.spec.workdir == tmp_path / "base"
 
 
-def test_null_removes_what_was_inherited(tmp_path: Path) -> None:
+def test_null_removes_an_inherited_field(tmp_path: Path) -> None:
     text = 'spec:\n  extender: null\n  controller: {command: ["{here}/run"]}\n  claims: {profiles: [core]}\n'
     candidate = load_candidate(derived(tmp_path, text))
     assert isinstance(candidate.spec, ControllerSpec)
@@ -60,14 +60,14 @@ def test_null_removes_what_was_inherited(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "place"),
     [
         ("spec: {extender: {config: {wieght: 5}}}\n", "own/candidate.yaml:4:28"),
         ("metadata: {name: own, label: x}\n", "own/candidate.yaml:4:23"),
     ],
 )
-def test_a_problem_is_placed_in_the_file_that_it_stands_in(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(DescriptorError, match=said):
+def test_a_problem_is_reported_at_its_place_in_the_file_that_contains_it(tmp_path: Path, text: str, place: str) -> None:
+    with pytest.raises(DescriptorError, match=place):
         load_candidate(derived(tmp_path, text))
 
 
@@ -79,13 +79,13 @@ def test_files_that_extend_each_other_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["extends: 5\n", "extends: ../nowhere\n"])
-def test_a_base_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_or_missing_base_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "candidate.yaml").write_text(text)
     with pytest.raises(DescriptorError):
         load_candidate(tmp_path)
 
 
-def test_a_base_that_is_not_there_is_told_where_it_is_named(tmp_path: Path) -> None:
+def test_a_missing_base_is_reported_at_the_extends_field(tmp_path: Path) -> None:
     (tmp_path / "candidate.yaml").write_text("kind: Candidate\nextends: ../nowhere\n")
     with pytest.raises(DescriptorError, match=r"candidate\.yaml:2:10: extends: .*nowhere does not exist"):
         load_candidate(tmp_path)

@@ -1,4 +1,4 @@
-"""Recording rules of a candidate: as a file of Prometheus' own, or written out."""
+"""Recording rules of a candidate: in a rule file of Prometheus, or inline."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def claimed(folder: Path, rules: str) -> NetworkClaims:
     return network
 
 
-def test_a_file_gives_its_rules_in_order_and_no_alerts(tmp_path: Path) -> None:
+def test_recording_rules_are_read_from_a_file_in_order_and_alerts_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(FILE)
     assert claimed(tmp_path, "rules.yaml").rules == (
         {"record": "a:b", "expr": 'rate(x{device="{device}"}[{window}])', "labels": {}},
@@ -49,7 +49,7 @@ def test_a_file_gives_its_rules_in_order_and_no_alerts(tmp_path: Path) -> None:
     )
 
 
-def test_rules_can_be_written_out_and_survive_a_saved_history(tmp_path: Path) -> None:
+def test_inline_rules_are_read_and_kept_in_a_saved_history(tmp_path: Path) -> None:
     claims = claimed(tmp_path, "[{record: 'a:b', expr: up, labels: {by: rule}}]")
     assert claims.rules == ({"record": "a:b", "expr": "up", "labels": {"by": "rule"}},)
     assert NetworkClaims.from_dict(claims.as_dict()) == claims
@@ -62,7 +62,7 @@ def test_histories_saved_without_rules_are_still_read(tmp_path: Path) -> None:
     assert NetworkClaims.from_dict(saved) == claims
 
 
-def test_what_is_recorded_is_older_than_what_is_asked_for(tmp_path: Path) -> None:
+def test_recording_rules_make_readings_stale(tmp_path: Path) -> None:
     assert claimed(tmp_path, "[{record: 'a:b', expr: up}]").staleness > claimed(tmp_path, "[]").staleness == 0
 
 
@@ -70,6 +70,6 @@ def test_what_is_recorded_is_older_than_what_is_asked_for(tmp_path: Path) -> Non
     "rules",
     ["none.yaml", "candidate.yaml", "[{record: 'a b', expr: up}]", "[{record: a}]", "[{record: a, expr: '{node}'}]"],
 )
-def test_what_are_no_rules_is_refused(tmp_path: Path, rules: str) -> None:
+def test_invalid_rules_are_refused(tmp_path: Path, rules: str) -> None:
     with pytest.raises(DescriptorError):
         claimed(tmp_path, rules)

@@ -1,4 +1,4 @@
-"""What the harness reads from a KubeSchedulerConfiguration, and what it makes of it to try a start."""
+"""What the harness reads from a KubeSchedulerConfiguration, and the ill-typed variants that it makes to try a start."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NO_TEXT = {"not": "of this type"}
         (None, set()),
     ],
 )
-def test_names_are_enabled_at_any_point(plugins: Any, names: set[str]) -> None:
+def test_plugins_are_enabled_by_name_at_any_extension_point(plugins: Any, names: set[str]) -> None:
     assert enabled_names({"schedulerName": "x", "plugins": plugins}) == names
 
 
@@ -59,7 +59,7 @@ def test_a_profile_without_plugins_enables_none_by_name() -> None:
         ("fallback", NO_TEXT), ("weights", "not a mapping"),
     ],
 )  # fmt: skip
-def test_an_arg_is_tried_with_a_value_of_another_type_and_nothing_else_is_changed(arg: str, wrong: Any) -> None:
+def test_each_ill_typed_configuration_changes_the_type_of_one_arg_and_nothing_else(arg: str, wrong: Any) -> None:
     ((value, document),) = [(value, document) for name, value, document in ill_typed(CONFIGURATION) if name == arg]
     assert value == wrong
     expected = copy.deepcopy(CONFIGURATION)
@@ -68,19 +68,19 @@ def test_an_arg_is_tried_with_a_value_of_another_type_and_nothing_else_is_change
     assert document == expected
 
 
-def test_every_arg_of_its_own_is_tried_and_no_other() -> None:
+def test_every_arg_of_the_candidates_plugins_is_ill_typed_once_and_no_other() -> None:
     assert [arg for arg, _, _ in ill_typed(CONFIGURATION)] == [
         "timeRange", "percent", "factor", "strict", "devices", "weights", "fallback",
     ]  # fmt: skip
 
 
-def test_the_configuration_itself_is_left_as_it_was() -> None:
+def test_ill_typed_leaves_the_configuration_unchanged() -> None:
     before = copy.deepcopy(CONFIGURATION)
     ill_typed(CONFIGURATION)
     assert before == CONFIGURATION
 
 
-def test_no_profile_of_what_is_tried_has_pods_of_anybody() -> None:
+def test_profiles_of_ill_typed_configurations_have_scheduler_names_that_no_pod_uses() -> None:
     second = {"schedulerName": "other", "pluginConfig": [{"name": "Quiet", "args": {"window": 1}}]}
     tried = ill_typed({"profiles": [PROFILE, second]})
     for _, _, document in tried:
@@ -103,5 +103,5 @@ def test_no_profile_of_what_is_tried_has_pods_of_anybody() -> None:
         {"profiles": [{"pluginConfig": [{"name": "NodeResourcesFit", "args": {"ignoredResources": []}}]}]},
     ],
 )
-def test_where_there_is_no_arg_of_its_own_there_is_nothing_to_try(configuration: dict[str, Any]) -> None:
+def test_a_configuration_without_plugin_args_has_no_ill_typed_variant(configuration: dict[str, Any]) -> None:
     assert ill_typed(configuration) == []

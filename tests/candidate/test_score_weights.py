@@ -1,4 +1,4 @@
-"""What score plugins weigh in a KubeSchedulerConfiguration, as kube-scheduler merges it with its defaults."""
+"""The weights of score plugins in a KubeSchedulerConfiguration, as kube-scheduler merges it with its defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schedproof.candidate.score_weights import score_weights
 ALL = score_weights({})
 
 
-def test_the_defaults_are_those_of_kubernetes_and_the_weight_that_plugins_are_given_outweighs_them() -> None:
+def test_the_preference_weight_exceeds_the_largest_sum_of_default_scores() -> None:
     assert ALL.keys() <= DEFAULT_PLUGINS
     assert sum(ALL.values()) * 100 == 1500 < PREFERENCE_WEIGHT
 
@@ -41,5 +41,7 @@ EVERYTHING, TAINTS, AFFINITY = [{"name": "*"}], [{"name": "TaintToleration"}], [
         ({"score": None, "multiPoint": {"enabled": None}}, ALL),
     ],
 )
-def test_what_a_profile_enables_and_disables_is_merged(plugins: dict[str, Any], weights: dict[str, int]) -> None:
+def test_plugins_that_a_profile_enables_and_disables_are_merged_with_the_defaults(
+    plugins: dict[str, Any], weights: dict[str, int]
+) -> None:
     assert score_weights({"plugins": plugins}) == weights

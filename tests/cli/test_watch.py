@@ -1,4 +1,4 @@
-"""`schedproof run --watch`: which changes count, and what they try again."""
+"""`schedproof run --watch`: which changes count, and which clauses they try again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def changed_by(folder: Path, change: Any, *, but: Path = Path("/nowhere")) -> li
         timer.join()
 
 
-def test_a_file_that_is_written_made_or_removed_is_a_change(tmp_path: Path) -> None:
+def test_a_file_that_is_created_changed_or_removed_is_a_change(tmp_path: Path) -> None:
     file = tmp_path / "below" / "mine.py"
     file.parent.mkdir()
     assert changed_by(tmp_path, lambda: file.write_text("new")) == [file]
@@ -49,7 +49,7 @@ def test_several_files_that_are_written_together_are_one_change(
     assert changed_by(tmp_path, lambda: first.write_text("new")) == files
 
 
-def test_what_is_no_source_does_not_count(tmp_path: Path) -> None:
+def test_files_that_are_not_sources_are_ignored(tmp_path: Path) -> None:
     report = tmp_path / "report"
     for name in ("__pycache__", ".git", "report", "schedproof-results"):
         (tmp_path / name).mkdir()
@@ -73,7 +73,7 @@ def test_the_folders_of_a_candidate_s_files_are_watched(tmp_path: Path) -> None:
     assert sources(candidates) == {tmp_path / "a", tmp_path / "b", tmp_path / "c"}
 
 
-def test_what_did_not_pass_is_tried_again_and_what_depended_on_it() -> None:
+def test_clauses_that_did_not_pass_are_tried_again_and_those_that_depend_on_them() -> None:
     result = RunResult(7, "embedded", Path())
     verdicts = [
         Verdict("core/binds", "required", "passed", ""),
@@ -91,6 +91,6 @@ def test_what_did_not_pass_is_tried_again_and_what_depended_on_it() -> None:
 
 
 @pytest.mark.parametrize("option", ["--repeat=2", "--jobs=2", "--cluster=kind"])
-def test_what_it_does_not_go_with_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_watch_refuses_options_that_it_cannot_be_combined_with(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "stock", "--watch", option]) == 2
     assert "\n  fix: " in capsys.readouterr().err

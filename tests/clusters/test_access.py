@@ -1,4 +1,4 @@
-"""Kubeconfigs of users, in the forms that they have, and what is said of those that cannot be used."""
+"""Kubeconfigs of users: the forms that are read, and the errors for those that cannot be used."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def test_the_current_context_or_the_one_named(file: Path, tmp_path: Path) -> None:
+def test_the_current_or_the_named_context_is_read(file: Path, tmp_path: Path) -> None:
     file.write_text(config())
     assert read_access(file, "", tmp_path).url == "https://192.0.2.1:6443"
     assert read_access(file, "two", tmp_path).url == "https://192.0.2.2:6443"
 
 
-def test_credentials_inside_the_file_are_written_only_where_they_go_with_the_run(file: Path, tmp_path: Path) -> None:
+def test_inline_credentials_are_written_only_to_files_of_the_run(file: Path, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     pair = {"client-certificate-data": encoded("certificate"), "client-key-data": encoded("key")}
     file.write_text(config(cluster={"certificate-authority-data": encoded("authority")}, user=pair))
@@ -57,7 +57,7 @@ def test_credentials_inside_the_file_are_written_only_where_they_go_with_the_run
     assert access.authorization() == ""
 
 
-def test_tokens_and_what_else_is_said_of_the_line(file: Path, tmp_path: Path) -> None:
+def test_a_token_and_the_settings_of_the_connection_are_read(file: Path, tmp_path: Path) -> None:
     line = {"insecure-skip-tls-verify": True, "tls-server-name": "kubernetes"}
     file.write_text(config(cluster=line, user={"token": "secret"}))
     access = read_access(file, "", tmp_path)
@@ -67,7 +67,7 @@ def test_tokens_and_what_else_is_said_of_the_line(file: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "context", "said"),
+    ("text", "context", "expected"),
     [
         (None, "", "cannot read the kubeconfig"),
         ("{", "", "is not a kubeconfig"),
@@ -78,10 +78,12 @@ def test_tokens_and_what_else_is_said_of_the_line(file: Path, tmp_path: Path) ->
         (config(user={"client-certificate": "/nowhere", "client-key": "/nowhere"}), "", "cannot be used"),
     ],
 )
-def test_what_cannot_be_used_is_named(file: Path, tmp_path: Path, text: str | None, context: str, said: str) -> None:
+def test_a_kubeconfig_that_cannot_be_used_is_named_with_a_remedy(
+    file: Path, tmp_path: Path, text: str | None, context: str, expected: str
+) -> None:
     if text is not None:
         file.write_text(text)
-    with pytest.raises(UsageError, match=said) as refused:
+    with pytest.raises(UsageError, match=expected) as refused:
         read_access(file, context, tmp_path)
     assert str(file) in refused.value.message
     assert refused.value.remedy

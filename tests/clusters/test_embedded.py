@@ -1,4 +1,4 @@
-"""What an embedded cluster is made of."""
+"""The binaries that an embedded cluster requires."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ from schedproof.foundation.content import content
         (1, False, {"prometheus", "node_exporter"}),
     ],
 )
-def test_only_what_is_started_is_required(nodes: int, readings: bool, unneeded: set[str]) -> None:
+def test_only_binaries_that_the_cluster_starts_are_required(nodes: int, readings: bool, unneeded: set[str]) -> None:
     spec = load_spec(content("clusters", "embedded.yaml"), count=nodes)
     assert set(BINARIES) - set(required_binaries(spec, readings=readings)) == unneeded

@@ -1,4 +1,4 @@
-"""What is read from the nodes of a cluster that others run."""
+"""What is read from the nodes of an existing cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def node(name: str, *, spec: dict[str, Any] | None = None, **status: Any) -> dic
     return {"metadata": {"name": name, "labels": {}}, "spec": spec or {}, "status": {**READY, **status}}
 
 
-def test_nodes_that_any_pod_may_go_to() -> None:
+def test_only_ready_schedulable_untainted_nodes_are_used() -> None:
     nodes = [
         node("b"),
         node("a"),
@@ -24,12 +24,12 @@ def test_nodes_that_any_pod_may_go_to() -> None:
         node("cordoned", spec={"unschedulable": True}),
         node("down", conditions=[{"type": "Ready", "status": "Unknown"}]),
     ]
-    assert [one["metadata"]["name"] for one in _usable(nodes)] == ["a", "b"]
+    assert [found["metadata"]["name"] for found in _usable(nodes)] == ["a", "b"]
     with pytest.raises(UsageError, match="none of the cluster's 3 nodes"):
         _usable(nodes[2:])
 
 
-def test_a_node_that_joins_is_like_the_others_but_for_what_is_a_machine_s_own() -> None:
+def test_the_template_of_new_nodes_copies_an_existing_node_without_its_hostname_and_hugepages() -> None:
     like = node("a", allocatable={"cpu": "8", "memory": "16Gi", "pods": "110", "hugepages-2Mi": "0"})
     like["metadata"]["labels"] = {"topology.kubernetes.io/zone": "z", "kubernetes.io/hostname": "a"}
     template = _template(like, "ens192")
@@ -38,7 +38,7 @@ def test_a_node_that_joins_is_like_the_others_but_for_what_is_a_machine_s_own() 
     assert template.device == "ens192"
 
 
-def test_an_image_that_every_node_has() -> None:
+def test_the_pause_image_is_an_image_that_every_node_has() -> None:
     def having(*names: str) -> dict[str, Any]:
         return node("n", images=[{"names": list(names)}])
 
@@ -49,5 +49,5 @@ def test_an_image_that_every_node_has() -> None:
 
 
 @pytest.mark.parametrize("version", ["v1.36.3", "v1.36.0-rc.1", "v1.36.3-vendor.100", "v1.36+"])
-def test_the_minor_version(version: str) -> None:
+def test_the_minor_version_is_read_from_any_version_of_kubernetes(version: str) -> None:
     assert _minor(version) == "1.36"

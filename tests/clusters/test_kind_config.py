@@ -1,4 +1,4 @@
-"""What kind is told: who its nodes belong to, and an audit log that can be read here."""
+"""The configuration that kind is given: the mark of ownership on each node, and an audit log on this machine."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def patches(document: dict[str, Any]) -> dict[str, Any]:
     return {patch["kind"]: patch for patch in map(json.loads, document["kubeadmConfigPatches"])}
 
 
-def test_every_node_bears_our_mark() -> None:
+def test_every_node_mounts_the_lock_of_its_cluster() -> None:
     nodes = config()["nodes"]
     assert [node["role"] for node in nodes] == ["control-plane", "worker", "worker", "worker"]
     mark = {"hostPath": "/cache/x.lock", "containerPath": MARK, "readOnly": True}
     assert all(mark in node["extraMounts"] for node in nodes)
 
 
-def test_workers_are_alike_and_bear_the_labels_of_the_definition() -> None:
+def test_workers_are_identical_and_have_the_labels_of_the_definition() -> None:
     workers = config()["nodes"][1:]
     assert all(worker == workers[0] for worker in workers)
     assert workers[0]["labels"] == {"zone": "a"}
 
 
-def test_the_apiserver_writes_every_line_of_its_audit_log_here_at_once() -> None:
+def test_the_audit_log_is_blocking_and_mounted_on_the_host() -> None:
     document = config()
     server = patches(document)["ClusterConfiguration"]["apiServer"]
     arguments = server["extraArgs"]
@@ -56,17 +56,17 @@ def test_the_apiserver_writes_every_line_of_its_audit_log_here_at_once() -> None
     assert "apiVersion" not in patches(document)["ClusterConfiguration"]
 
 
-def test_only_loopback_can_reach_the_apiserver() -> None:
+def test_the_apiserver_listens_on_loopback_only() -> None:
     assert config()["networking"]["apiServerAddress"] == "127.0.0.1"
     assert config()["networking"]["apiServerPort"] == 20_001
 
 
-def test_kubelets_accept_cgroup_v1_only_where_there_is_nothing_else() -> None:
+def test_kubelets_accept_cgroup_v1_only_where_the_host_has_no_cgroup_v2() -> None:
     assert patches(config(cgroup_version=1))["KubeletConfiguration"]["failCgroupV1"] is False
     assert "KubeletConfiguration" not in patches(config(cgroup_version=2))
 
 
-def test_a_cluster_without_workers_has_room_for_nodes_that_are_objects_alone() -> None:
+def test_a_cluster_without_workers_has_room_for_5000_node_objects() -> None:
     document = config(dataclasses.replace(SPEC, count=0))
     arguments = patches(document)["ClusterConfiguration"]["controllerManager"]["extraArgs"]
     subnet = ipaddress.ip_network(document["networking"]["podSubnet"])
@@ -75,11 +75,11 @@ def test_a_cluster_without_workers_has_room_for_nodes_that_are_objects_alone() -
     assert "controllerManager" not in patches(config())["ClusterConfiguration"]
 
 
-def test_what_is_measured_needs_no_audit_log() -> None:
+def test_a_benchmark_cluster_has_no_audit_log() -> None:
     assert "apiServer" not in patches(config(dataclasses.replace(SPEC, audited=False)))["ClusterConfiguration"]
 
 
-def test_nodes_are_named_as_kind_names_them() -> None:
+def test_node_names_are_those_that_kind_gives() -> None:
     assert node_names("x", 3) == ("x-control-plane", ["x-worker", "x-worker2", "x-worker3"])
 
 
@@ -88,7 +88,7 @@ def test_nodes_are_named_as_kind_names_them() -> None:
     [{"kubernetes": "1.35"}, {"scrape_interval": 1.0}, {"count": 2}, {"labels": {}}],
     ids=lambda change: next(iter(change)),
 )
-def test_a_kept_cluster_is_told_from_every_other(change: dict[str, Any]) -> None:
+def test_the_digest_of_a_definition_changes_with_every_field_and_the_image(change: dict[str, Any]) -> None:
     assert definition_digest(SPEC, "image") == definition_digest(dataclasses.replace(SPEC), "image")
     assert definition_digest(dataclasses.replace(SPEC, **change), "image") != definition_digest(SPEC, "image")
     assert definition_digest(SPEC, "another") != definition_digest(SPEC, "image")

@@ -1,4 +1,4 @@
-"""Names of kind clusters: which are refused, before anything is made."""
+"""Names of kind clusters that are refused before anything is created."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPEC = KindSpec("1.36", 0.5, 3, {})
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A machine whose Docker has nodes of the cluster `taken`, and makes no others."""
+    """A machine whose Docker has nodes of the cluster `taken`, and creates no others."""
     monkeypatch.setenv("SCHEDPROOF_CACHE", str(tmp_path))
     monkeypatch.setattr(kind_nodes, "docker", lambda *argv: "id\n" if argv[-1].endswith("=taken") else "")
     monkeypatch.delattr(kind_nodes, "note_settings")
@@ -41,7 +41,7 @@ def test_the_name_of_a_foreign_cluster_is_refused(host: Any) -> None:
     assert "kind delete cluster --name taken" in error.remedy
 
 
-def test_a_kept_cluster_that_is_not_the_one_asked_for_is_refused(host: Any) -> None:
+def test_a_kept_cluster_that_differs_from_the_request_is_refused(host: Any) -> None:
     claim = Claim("taken")
     claim.write(Note([], "image", definition_digest(SPEC, "image"), "", kept=True))
     claim.release()
@@ -50,7 +50,7 @@ def test_a_kept_cluster_that_is_not_the_one_asked_for_is_refused(host: Any) -> N
     assert "schedproof clean --cluster-name taken" in error.remedy
 
 
-def test_the_name_that_a_living_run_uses_is_refused(host: Any) -> None:
+def test_the_name_of_a_cluster_in_use_by_another_run_is_refused(host: Any) -> None:
     claim = Claim("used")
     with pytest.raises(UsageError, match="another run uses the cluster 'used'"):
         KindNodes(host, SPEC, name="used", image="image", keep=False)
@@ -58,6 +58,6 @@ def test_the_name_that_a_living_run_uses_is_refused(host: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "Upper", "-a", "a-", "a_b", "a" * 41, "a b", "../a"])
-def test_what_can_be_no_name_is_refused(host: Any, name: str) -> None:
+def test_an_invalid_cluster_name_is_refused(host: Any, name: str) -> None:
     with pytest.raises(UsageError, match="--cluster-name"):
         KindNodes(host, SPEC, name=name, image="image", keep=False)

@@ -1,4 +1,4 @@
-"""Whose kind clusters are removed: ours, that nobody uses. The Docker daemon here is a table of containers."""
+"""Removal of kind clusters: those of this cache that no run uses. Docker is replaced by a table of containers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def container(name: str, labels: dict[str, str], mounts: list[tuple[object, str]
 
 
 def node(cluster: str, name: str = "", lock: object = None) -> dict[str, Any]:
-    """A node as kind makes it; ours, if its lock is that of its cluster."""
+    """A node as kind creates it; ours, if its lock is that of its cluster."""
     return container(name or f"{cluster}-worker", {CLUSTER_LABEL: cluster}, [(lock, MARK)] if lock else [])
 
 
@@ -43,7 +43,7 @@ def beside(cluster: str, name: str) -> dict[str, Any]:
 
 
 class Daemon:
-    """What of Docker the removal uses."""
+    """The Docker commands that the removal uses."""
 
     def __init__(self) -> None:
         self.containers: list[dict[str, Any]] = []
@@ -62,38 +62,42 @@ class Daemon:
         if arguments[-2] == "--filter":
             field, _, value = arguments[-1].partition("=")
         shown = "Name" if "--format={{.Names}}" in arguments else "Id"
-        return "\n".join(one[shown].removeprefix("/") for one in self.containers if self._matches(one, field, value))
+        return "\n".join(
+            container[shown].removeprefix("/")
+            for container in self.containers
+            if self._matches(container, field, value)
+        )
 
     @staticmethod
-    def _matches(one: dict[str, Any], field: str, value: str) -> bool:
+    def _matches(container: dict[str, Any], field: str, value: str) -> bool:
         if field == "label":
-            return value.partition("=")[0] in one["Config"]["Labels"]
-        return not field or value == f"^{one['Name']}$"
+            return value.partition("=")[0] in container["Config"]["Labels"]
+        return not field or value == f"^{container['Name']}$"
 
     def _inspect(self, _: str, identity: str) -> str:
-        return json.dumps([one for one in self.containers if one["Id"] == identity])
+        return json.dumps([container for container in self.containers if container["Id"] == identity])
 
     def _rm(self, *arguments: str) -> str:
-        self.containers = [one for one in self.containers if one["Name"][1:] not in arguments]
+        self.containers = [container for container in self.containers if container["Name"][1:] not in arguments]
         return ""
 
     def _create(self, *arguments: str) -> str:
         name = f"/{arguments[arguments.index('--name') + 1]}"
-        for one in self.half_made:
-            if one["Name"] == name:
-                self.half_made.remove(one)
-                self.containers.append(one)
+        for container in self.half_made:
+            if container["Name"] == name:
+                self.half_made.remove(container)
+                self.containers.append(container)
                 raise DockerError(f"the name {name} is already in use")
         return f"id-probe{name}"
 
 
 @pytest.fixture
 def daemon(monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
-    one = Daemon()
-    monkeypatch.setattr(leftovers, "docker", one)
-    monkeypatch.setattr(host_settings, "docker", one)
+    fake = Daemon()
+    monkeypatch.setattr(leftovers, "docker", fake)
+    monkeypatch.setattr(host_settings, "docker", fake)
     monkeypatch.setattr(leftovers, "image_present", lambda _: True)
-    return one
+    return fake
 
 
 def claimed(cluster: str, *, kept: bool = False) -> Claim:
@@ -103,10 +107,10 @@ def claimed(cluster: str, *, kept: bool = False) -> Claim:
 
 
 def names(daemon: Daemon) -> list[str]:
-    return sorted(one["Name"][1:] for one in daemon.containers)
+    return sorted(container["Name"][1:] for container in daemon.containers)
 
 
-def test_a_node_is_ours_by_the_file_that_it_has_mounted_and_not_by_any_name(cache: Path) -> None:
+def test_a_node_is_ours_if_it_mounts_the_lock_of_its_cluster_whatever_its_name(cache: Path) -> None:
     lock = Claim.path_of("x")
     assert list(ours([our_node("x")])) == ["x"]
     assert not ours(
@@ -122,7 +126,7 @@ def test_a_node_is_ours_by_the_file_that_it_has_mounted_and_not_by_any_name(cach
     )
 
 
-def test_what_a_dead_run_left_is_removed_and_nothing_else(daemon: Daemon) -> None:
+def test_only_clusters_and_containers_of_dead_runs_are_removed(daemon: Daemon) -> None:
     claimed("dead").release()
     daemon.containers = [
         our_node("dead"), our_node("dead", "dead-control-plane"), beside("dead", "dead-prometheus"),
@@ -134,7 +138,7 @@ def test_what_a_dead_run_left_is_removed_and_nothing_else(daemon: Daemon) -> Non
     assert remove_leftovers() == []
 
 
-def test_what_a_living_run_uses_stays(daemon: Daemon) -> None:
+def test_the_cluster_of_a_live_run_is_not_removed(daemon: Daemon) -> None:
     claim = claimed("alive")
     daemon.containers = [our_node("alive"), beside("alive", "alive-traffic")]
     assert remove_leftovers() == []
@@ -145,7 +149,7 @@ def test_what_a_living_run_uses_stays(daemon: Daemon) -> None:
     assert remove_leftovers() == ["kind cluster alive"]
 
 
-def test_a_kept_cluster_goes_only_by_its_name_but_what_a_run_had_beside_it_goes(daemon: Daemon) -> None:
+def test_a_kept_cluster_is_removed_only_by_name_but_its_other_containers_are_removed(daemon: Daemon) -> None:
     claimed("kept", kept=True).release()
     daemon.containers = [our_node("kept"), beside("kept", "kept-prometheus")]
     assert remove_leftovers() == ["container kept-prometheus"]
@@ -154,15 +158,15 @@ def test_a_kept_cluster_goes_only_by_its_name_but_what_a_run_had_beside_it_goes(
     assert not daemon.containers
 
 
-def test_only_a_cluster_of_ours_can_be_named(daemon: Daemon) -> None:
+def test_a_cluster_that_schedproof_did_not_create_cannot_be_removed_by_name(daemon: Daemon) -> None:
     daemon.containers = [node("foreign")]
     with pytest.raises(UsageError, match="has started no kind cluster named foreign"):
         remove_leftovers(["foreign"])
     assert len(daemon.containers) == 1
 
 
-def test_a_node_that_docker_is_still_making_is_waited_for(daemon: Daemon) -> None:
-    """Its client was killed with the run; for seconds only its name shows that it will be there."""
+def test_removal_waits_for_a_node_that_docker_is_still_creating(daemon: Daemon) -> None:
+    """The run and its client of Docker were killed: for seconds only a reserved name shows that the node will exist."""
     claimed("dead").release()
     daemon.half_made = [our_node("dead")]
     assert remove_leftovers() == ["kind cluster dead"]
@@ -170,7 +174,7 @@ def test_a_node_that_docker_is_still_making_is_waited_for(daemon: Daemon) -> Non
     assert not daemon.half_made
 
 
-def test_without_docker_there_is_nothing_to_remove_unless_there_was_a_cluster(daemon: Daemon) -> None:
+def test_without_docker_nothing_is_removed_and_a_claimed_cluster_is_an_error(daemon: Daemon) -> None:
     daemon.runs = False
     assert remove_leftovers() == []
     claimed("dead").release()
@@ -179,7 +183,7 @@ def test_without_docker_there_is_nothing_to_remove_unless_there_was_a_cluster(da
     assert Claim.path_of("dead").exists()
 
 
-def test_a_name_is_held_by_one_run_at_a_time() -> None:
+def test_a_cluster_name_is_claimed_by_one_run_at_a_time() -> None:
     first = Claim("x")
     with pytest.raises(UsageError, match="--cluster-name"):
         Claim("x")
@@ -203,7 +207,7 @@ def test_a_note_outlives_the_run_that_wrote_it() -> None:
     third.release()
 
 
-def test_kernel_settings_come_back_when_the_last_cluster_is_gone(
+def test_kernel_settings_are_restored_when_the_last_cluster_is_removed(
     daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proc = tmp_path / "proc"

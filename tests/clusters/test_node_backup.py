@@ -1,4 +1,4 @@
-"""A node that was changed bears a note, and the note says how to put it back."""
+"""A changed node has a note (an annotation) that contains what restores it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def changed(before: Manifest, *patches: Manifest) -> Manifest:
         node(labels={"zone": "a"}, taints=[OWN, OURS], podCIDR="198.51.100.0/24"),
     ],
 )
-def test_whatever_was_changed_is_put_back(before: Manifest) -> None:
+def test_every_change_of_a_node_is_restored(before: Manifest) -> None:
     now = changed(
         before,
         {"metadata": {"labels": {"zone": "b", "schedproof.dev/generation": "1"}}},
@@ -66,8 +66,8 @@ def test_whatever_was_changed_is_put_back(before: Manifest) -> None:
     assert merged(now, patch) == before
 
 
-def test_taints_of_the_node_controllers_are_theirs_also_while_it_is_put_back() -> None:
-    """Of a cordoned node the taint is lifted by the controller, not by us, who would be too early."""
+def test_restoring_leaves_taints_of_the_node_controllers_to_them() -> None:
+    """The taint of a cordoned node is removed by its controller; removing it here would be too early."""
     now = changed(
         node(taints=[OWN, CORDONED], unschedulable=True), {"spec": {"taints": [OURS], "unschedulable": False}}
     )
@@ -81,13 +81,13 @@ def test_taints_of_the_node_controllers_are_theirs_also_while_it_is_put_back() -
     assert patch["spec"]["taints"] == [OWN, CORDONED]
 
 
-def test_what_bears_no_note_is_not_touched() -> None:
+def test_a_node_without_a_note_is_not_restored() -> None:
     assert restoring(node(labels={"schedproof.dev/generation": "1"}, taints=[OURS])) is None
 
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> tuple[NotingApi, list[tuple[str, Any]]]:
-    """An apiserver with one node, and the requests that it was sent."""
+    """An apiserver with one node, and the requests that it received."""
     requests: list[tuple[str, Any]] = []
 
     def answer(_self: Api, verb: str, path: str, body: Any = None, **_options: Any) -> Manifest:
@@ -98,7 +98,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> tuple[NotingApi, list[tuple[str, Any
     return NotingApi("https://127.0.0.1:1", None, marks={"schedproof.dev/run": "r"}), requests
 
 
-def test_without_leave_no_request_changes_a_node(api: tuple[NotingApi, list[tuple[str, Any]]]) -> None:
+def test_without_permission_no_request_changes_a_node(api: tuple[NotingApi, list[tuple[str, Any]]]) -> None:
     noting, requests = api
     for change in (
         lambda: noting.merge("nodes", "n", {"metadata": {"labels": {"zone": "b"}}}),
@@ -117,7 +117,7 @@ def test_without_leave_no_request_changes_a_node(api: tuple[NotingApi, list[tupl
     ]
 
 
-def test_with_leave_the_note_is_in_the_request_that_changes_the_node(
+def test_with_permission_the_request_that_changes_a_node_contains_the_note(
     api: tuple[NotingApi, list[tuple[str, Any]]],
 ) -> None:
     noting, requests = api

@@ -1,4 +1,4 @@
-"""Objects that are applied: in order, waited for, and exactly what was made is removed."""
+"""Objects of a cluster: applied in order, awaited, and only those that were created are removed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ QUEUES = "batch.example.com/v1"
 
 
 class PlayedApi:
-    """Serves ConfigMaps and definitions, and what a definition brings, at the third question about that."""
+    """An apiserver with ConfigMaps and definitions, which serves a defined kind from the third request for it."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Any] = {}
-        self.asked = 0
+        self.discoveries = 0
         self.removed: list[str] = []
 
     def discovered(self, version: str) -> list[dict[str, Any]]:
         crds = [path for path in self.objects if "customresourcedefinitions" in path]
-        self.asked += bool(crds) and version == QUEUES
-        if version == QUEUES and self.asked > 2:
+        self.discoveries += bool(crds) and version == QUEUES
+        if version == QUEUES and self.discoveries > 2:
             return [{"name": "queues/status", "kind": "Queue", "namespaced": True}, _kind("queues", "Queue")]
         if version == CRDS:
             return [_kind("customresourcedefinitions", "CustomResourceDefinition", namespaced=False)]
@@ -80,7 +80,7 @@ def applied(api: Any, *, mine: bool = True) -> AppliedObjects:
     return AppliedObjects(api, mine=mine)
 
 
-def test_a_definition_is_established_before_what_it_defines_is_applied(api: PlayedApi) -> None:
+def test_a_definition_is_established_before_objects_of_its_kind_are_applied(api: PlayedApi) -> None:
     objects = applied(api)
     objects.apply([DEFINITION, QUEUE, manifest(QUEUES, "Queue", "b", namespace="other")], "here", source="it.yaml")
     paths = [f"{CRDS}//customresourcedefinitions/queues.batch.example.com", f"{QUEUES}/queues/here/main",
@@ -92,7 +92,7 @@ def test_a_definition_is_established_before_what_it_defines_is_applied(api: Play
     assert not api.objects
 
 
-def test_what_was_there_before_stays(api: PlayedApi) -> None:
+def test_an_object_that_already_exists_is_not_removed(api: PlayedApi) -> None:
     api.objects["v1/configmaps/here/old"] = 0
     objects = applied(api)
     objects.apply([manifest("v1", "ConfigMap", "old"), manifest("v1", "ConfigMap", "new")], "here", source="it.yaml")
@@ -100,19 +100,21 @@ def test_what_was_there_before_stays(api: PlayedApi) -> None:
     assert api.removed == ["v1/configmaps/here/new"]
 
 
-def test_in_a_cluster_of_somebody_else_s_nothing_of_theirs_is_touched(api: PlayedApi) -> None:
+def test_in_an_existing_cluster_an_object_that_already_exists_is_refused(api: PlayedApi) -> None:
     api.objects["v1/configmaps/here/old"] = 0
     with pytest.raises(UsageError, match=r"it\.yaml: this cluster already has a ConfigMap old"):
         applied(api, mine=False).apply([manifest("v1", "ConfigMap", "old")], "here", source="it.yaml")
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "expected"),
     [(QUEUE, "serves no Queue"), (manifest("v1", "Queue", "a"), "serves no Queue"),
      (manifest("v1", "ConfigMap", "refused"), "spec.x: unknown")],
 )  # fmt: skip
-def test_what_cannot_be_applied_is_named_with_its_file(api: PlayedApi, wrong: dict[str, Any], said: str) -> None:
+def test_an_object_that_cannot_be_applied_is_named_with_its_file(
+    api: PlayedApi, wrong: dict[str, Any], expected: str
+) -> None:
     with pytest.raises(UsageError, match=r"it\.yaml") as caught:
         applied(api).apply([wrong], "here", source="it.yaml")
-    assert said in caught.value.message
+    assert expected in caught.value.message
     assert caught.value.remedy

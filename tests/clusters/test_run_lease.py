@@ -1,4 +1,4 @@
-"""One run at a time: a Lease that is renewed is somebody's, one that is not is nobody's."""
+"""One run at a time: a run holds a Lease of the cluster as long as it renews it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schedproof.foundation.errors import UsageError
 
 
 class Leases:
-    """An apiserver's one Lease. `renewed` is called at every look at it."""
+    """An apiserver with one Lease. `renewed` is called at every read of it."""
 
     def __init__(self, holder: str = "", renewed: Callable[[Leases], None] = lambda _: None) -> None:
         self.lease: Manifest | None = None
@@ -67,28 +67,28 @@ def holder(leases: Leases) -> Any:
     return leases.lease and leases.lease["spec"]["holderIdentity"]
 
 
-def test_a_free_cluster_is_taken_and_let_go() -> None:
+def test_a_run_holds_the_lease_of_an_unused_cluster_and_deletes_it_at_its_end() -> None:
     leases = Leases()
     with contextlib.closing(taken(leases)):
         assert "run r1" in holder(leases)
     assert leases.lease is None
 
 
-def test_who_renews_is_alive_whatever_the_clocks_say() -> None:
-    leases = Leases("another", renewed=lambda one: cast("None", one.write({})))
+def test_holder_that_renews_keeps_the_lease_whatever_its_clock() -> None:
+    leases = Leases("another", renewed=lambda held: cast("None", held.write({})))
     with pytest.raises(UsageError, match="in use by another, since some time") as refused:
         taken(leases)
     assert "one run at a time" in refused.value.remedy
     assert holder(leases) == "another"
 
 
-def test_who_does_not_is_dead() -> None:
+def test_holder_that_stops_renewing_loses_the_lease() -> None:
     leases = Leases("another")
     with contextlib.closing(taken(leases)):
         assert "run r1" in holder(leases)
 
 
-def test_one_that_ends_while_we_look_leaves_it_to_us() -> None:
+def test_a_lease_that_its_holder_deletes_meanwhile_is_acquired() -> None:
     def end(leases: Leases) -> None:
         leases.lease = None
 
@@ -98,8 +98,8 @@ def test_one_that_ends_while_we_look_leaves_it_to_us() -> None:
     first.close()
 
 
-def test_of_two_who_think_it_free_one_gets_it() -> None:
-    """The other one writes between our look and our write; and then renews."""
+def test_of_two_runs_that_acquire_an_expired_lease_only_the_first_holds_it() -> None:
+    """Another run writes between this run's read and its write, and then renews."""
 
     def quicker(leases: Leases) -> None:
         leases.write({"holderIdentity": "another", "acquireTime": "just now"})
@@ -109,7 +109,7 @@ def test_of_two_who_think_it_free_one_gets_it() -> None:
         taken(leases)
 
 
-def test_what_is_another_s_by_now_is_not_let_go() -> None:
+def test_a_lease_that_another_run_holds_by_now_is_not_deleted() -> None:
     leases = Leases()
     ours = taken(leases)
     leases.lease = None

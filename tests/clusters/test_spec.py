@@ -1,4 +1,4 @@
-"""Cluster definitions: what they may say, and errors that name the file, the field and the fix."""
+"""Cluster definitions: valid fields, and errors that name the file, the field and the fix."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADER = "apiVersion: schedproof/v1\nkind: Cluster\nmetadata: {name: test}\n"
 def load(
     folder: Path, spec: str, *, header: str = HEADER, count: int | None = None, kubernetes: str | None = None
 ) -> ClusterSpec:
-    """A definition with this `spec`, a YAML flow mapping."""
+    """Load a definition with this `spec`, a YAML flow mapping."""
     file = folder / "cluster.yaml"
     file.write_text(f"{header}spec: {spec}\n")
     return load_spec(file, count=count, kubernetes=kubernetes)
@@ -37,7 +37,7 @@ def test_the_shipped_definition_is_read() -> None:
     assert len({str(dataclasses.replace(node, name="")) for node in spec.nodes}) == 1
 
 
-def test_everything_has_a_default(tmp_path: Path) -> None:
+def test_every_field_of_a_cluster_has_a_default(tmp_path: Path) -> None:
     spec = load(tmp_path, "{}")
     assert (spec.kubernetes, spec.scrape_interval, spec.device, len(spec.nodes)) == ("1.36", 0.25, "eth0", 4)
     assert spec.nodes[0] == NodeSpec("node-1", {"cpu": "8", **KUBELET})
@@ -49,7 +49,7 @@ def test_the_scrape_interval_is_a_duration(tmp_path: Path, text: str, seconds: f
 
 
 @pytest.mark.parametrize("count", [1, 2, 16, 17, 5000])
-def test_so_many_identical_nodes_as_are_wanted(tmp_path: Path, count: int) -> None:
+def test_count_creates_that_many_identical_nodes(tmp_path: Path, count: int) -> None:
     spec = load(tmp_path, f"{{count: {count}, node: {{capacity: {{cpu: 2}}}}}}")
     assert len(spec.nodes) == len({node.name for node in spec.nodes}) == count
     assert {node.capacity["cpu"] for node in spec.nodes} == {"2"}
@@ -65,7 +65,7 @@ def test_the_minor_version_given_on_the_command_line_wins(tmp_path: Path) -> Non
     assert load(tmp_path, "{kubernetes: 1.36}", kubernetes="1.35").kubernetes == "1.35"
 
 
-def test_a_listed_node_says_only_what_differs(tmp_path: Path) -> None:
+def test_a_listed_node_overrides_its_template_field_by_field(tmp_path: Path) -> None:
     spec = load(
         tmp_path,
         "{device: net0, node: {capacity: {cpu: 4}, labels: {zone: a}},"
@@ -85,13 +85,13 @@ def test_a_listed_node_says_only_what_differs(tmp_path: Path) -> None:
     assert spec.template.name == "node-{n}"
 
 
-def test_a_listed_node_can_take_back_the_taints_of_its_template(tmp_path: Path) -> None:
+def test_a_listed_node_can_remove_the_taints_of_its_template(tmp_path: Path) -> None:
     tainted = "{key: a, effect: NoExecute}"
     spec = load(tmp_path, f"{{node: {{taints: [{tainted}]}}, nodes: [{{}}, {{taints: []}}]}}")
     assert [len(node.taints) for node in spec.nodes] == [1, 0]
 
 
-def test_what_is_written_as_a_number_is_taken_as_text(tmp_path: Path) -> None:
+def test_numbers_in_labels_and_capacity_become_text(tmp_path: Path) -> None:
     """Kubernetes has no numbers in labels and quantities."""
     node = load(tmp_path, "{count: 1, node: {labels: {rank: 1}, capacity: {cpu: 2}}}").nodes[0]
     assert (node.labels["rank"], node.capacity["cpu"]) == ("1", "2")
@@ -100,7 +100,7 @@ def test_what_is_written_as_a_number_is_taken_as_text(tmp_path: Path) -> None:
 # -- what a node registers as
 
 
-def test_a_node_registers_with_what_its_definition_says() -> None:
+def test_the_manifest_of_a_node_follows_its_definition() -> None:
     taint = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
     manifest = NodeSpec("n1", {"cpu": "8", "pods": "110"}, {"zone": "a"}, (taint,)).manifest("198.18.0.2", "v1.36.3")
     assert manifest["metadata"]["name"] == "n1"
@@ -112,7 +112,7 @@ def test_a_node_registers_with_what_its_definition_says() -> None:
     assert {"type": "InternalIP", "address": "198.18.0.2"} in manifest["status"]["addresses"]
 
 
-def test_a_node_reports_what_a_kubelet_does() -> None:
+def test_the_node_info_of_a_node_is_complete_and_has_ids_of_its_own() -> None:
     info, other = (NodeSpec(name, {}).manifest("198.18.0.2", "v1.36.3")["status"]["nodeInfo"] for name in ("a", "b"))
     assert [name for name, value in info.items() if not value] == ["kubeProxyVersion"]
     assert info["kubeletVersion"] == "v1.36.3"
@@ -168,11 +168,11 @@ WRONG = {
         "unknown-field",
     ),
 }
-"""What is written, the field that the one problem names, and its code."""
+"""The spec, the field that its only problem names, and the problem's code."""
 
 
 def problem_of(caught: pytest.ExceptionInfo[DescriptorError]) -> Problem:
-    """The one that there is, which has its place and a fix."""
+    """Return the only problem, after checking that it has a place and a fix."""
     (problem,) = caught.value.problems
     assert problem.place.line
     assert problem.fix
@@ -187,7 +187,7 @@ def test_an_error_names_the_line_and_the_field(tmp_path: Path, spec: str, expect
     assert (problem.path, problem.code) == expected
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_of_a_cluster_are_reported_together(tmp_path: Path) -> None:
     with pytest.raises(DescriptorError) as caught:
         load(tmp_path, "{count: 0, device: [], node: {cpu: 8}}")
     assert {problem.path for problem in caught.value.problems} == {"spec.count", "spec.device", "spec.node.cpu"}
@@ -205,28 +205,28 @@ def test_null_counts_as_absent(tmp_path: Path) -> None:
         (HEADER.replace("v1", "v2"), "apiVersion"),
     ],
 )
-def test_a_field_outside_of_spec_is_an_error_too(tmp_path: Path, header: str, field: str) -> None:
+def test_an_unknown_or_wrong_field_outside_of_spec_is_an_error(tmp_path: Path, header: str, field: str) -> None:
     with pytest.raises(DescriptorError) as caught:
         load(tmp_path, "{}", header=header)
     assert problem_of(caught).path == field
 
 
 @pytest.mark.parametrize("count", [0, -1, 5001])
-def test_the_number_on_the_command_line_is_checked_too(tmp_path: Path, count: int) -> None:
+def test_the_number_of_nodes_on_the_command_line_is_checked(tmp_path: Path, count: int) -> None:
     with pytest.raises(UsageError, match=f"--nodes {count}: expected 1 to 5000") as caught:
         load(tmp_path, "{}", count=count)
     assert "--nodes" in caught.value.remedy
 
 
 @pytest.mark.parametrize("text", [b"- a\n- list\n", b"\xff\xfe\x00", b"a: b: c", b"", b"\tspec: {}\n"])
-def test_a_file_that_is_no_definition_is_named(tmp_path: Path, text: bytes) -> None:
+def test_a_file_that_is_not_a_cluster_definition_is_named(tmp_path: Path, text: bytes) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_bytes(text)
     with pytest.raises(DescriptorError, match=r"cluster\.yaml"):
         load_spec(file)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.yaml") as caught:
         load_spec(tmp_path / "none.yaml")
     assert "clusters/embedded.yaml" in caught.value.remedy
@@ -241,13 +241,13 @@ def load_kind(folder: Path, spec: str, *, count: int | None = None) -> KindSpec:
     return load_kind_spec(file, count=count)
 
 
-def test_the_shipped_kind_cluster_has_three_workers_like_those_of_the_embedded_one() -> None:
+def test_the_shipped_kind_cluster_has_three_workers_with_the_labels_of_the_embedded_cluster() -> None:
     spec = load_kind_spec(content("clusters", "kind.yaml"))
     assert (spec.kubernetes, spec.scrape_interval, spec.count) == ("1.36", 0.5, 3)
     assert spec.labels == load_spec(content("clusters", "embedded.yaml")).template.labels
 
 
-def test_everything_of_a_kind_cluster_has_a_default(tmp_path: Path) -> None:
+def test_every_field_of_a_kind_cluster_has_a_default(tmp_path: Path) -> None:
     assert load_kind(tmp_path, "{}") == KindSpec("1.36", 0.5, 3, {})
     assert load_kind(tmp_path, "{count: 2, node: {labels: {disk: 1}}}", count=5) == KindSpec(
         "1.36", 0.5, 5, {"disk": "1"}
@@ -271,6 +271,6 @@ def test_an_error_in_a_kind_cluster_names_the_line_and_the_field(tmp_path: Path,
     assert problem_of(caught).path == field
 
 
-def test_more_workers_than_a_machine_carries_are_refused(tmp_path: Path) -> None:
+def test_more_than_16_workers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--nodes 17: expected 1 to 16"):
         load_kind(tmp_path, "{}", count=17)

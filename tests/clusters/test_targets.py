@@ -1,4 +1,6 @@
-"""A server of targets is started by the first question; where there is none, its client learns so at once."""
+"""A targets server starts at the first question for its URL; if it has ended, its client gets a ConnectionError at
+once.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ LABELS = {node: {"instance": f"{node}:9100", "node": node} for node in ("a", "b"
 
 
 class Started:
-    """What stands for the program."""
+    """Stands for the program of the server."""
 
     url = "http://127.0.0.1:1"
 
@@ -44,7 +46,7 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(targets, "ReadingsServer", Started)
 
 
-def test_it_has_what_there_is_at_each_question(tmp_path: Path) -> None:
+def test_a_targets_server_is_given_the_present_nodes_at_each_question(tmp_path: Path) -> None:
     labels, up = dict(LABELS), {"a"}
     server = TargetsServer(tmp_path, labels, 0.25, up=up, metric="received_total")
     assert started == []
@@ -59,7 +61,7 @@ def test_it_has_what_there_is_at_each_question(tmp_path: Path) -> None:
     assert len(started) == 1
 
 
-def test_one_that_answers_no_more_cannot_be_reached(tmp_path: Path) -> None:
+def test_a_targets_server_that_no_longer_answers_is_a_connection_error(tmp_path: Path) -> None:
     server = TargetsServer(tmp_path, LABELS, 0.25, up=LABELS)
     server.url()
     server.url()
@@ -72,6 +74,6 @@ def test_one_that_answers_no_more_cannot_be_reached(tmp_path: Path) -> None:
     assert len(started) == 1
 
 
-def test_one_that_nothing_has_asked_starts_nothing_at_its_end(tmp_path: Path) -> None:
+def test_a_targets_server_that_was_never_queried_starts_nothing_when_closed(tmp_path: Path) -> None:
     TargetsServer(tmp_path, LABELS, 0.25, up=LABELS).close()
     assert started == []

@@ -1,4 +1,4 @@
-"""A kubeconfig's credentials as a pod finds them."""
+"""The credentials of a kubeconfig as the files and variables that a pod has."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def files(folder: Path) -> dict[str, str]:
     return {file.name: file.read_text() for file in folder.iterdir() if file.is_file()}
 
 
-def test_they_are_files_and_variables(kubeconfig: Path, tmp_path: Path) -> None:
+def test_credentials_of_a_kubeconfig_become_files_and_variables_of_a_pod(kubeconfig: Path, tmp_path: Path) -> None:
     folder = tmp_path / "account"
-    told = in_cluster(kubeconfig, folder, "mine", lambda: "of its own")
-    assert told == {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
+    variables = in_cluster(kubeconfig, folder, "mine", lambda: "of its own")
+    assert variables == {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
     assert files(folder) == {"token": "of its own", "ca.crt": "the authority", "namespace": "mine"}
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir() if file.is_file()} == {0o600}
 
 
 def test_a_token_is_replaced_as_a_kubelet_does_it(tmp_path: Path) -> None:
-    """A file that was opened before keeps its content, and what is there changes all at once, with one folder."""
+    """A file that was opened before keeps its content; all new content appears at once, with one folder."""
     write_account(tmp_path, {"token": b"first", "ca.crt": b"the authority"})
     before = (tmp_path / "..data").resolve()
     with (tmp_path / "token").open() as opened:
@@ -54,7 +54,7 @@ def test_a_token_is_replaced_as_a_kubelet_does_it(tmp_path: Path) -> None:
         ("user", "token", None),
     ],
 )
-def test_what_a_pod_could_not_be_told_is_left_out(
+def test_a_kubeconfig_that_a_pod_could_not_use_gives_no_files(
     kubeconfig: Path, tmp_path: Path, part: str, field: str, value: object
 ) -> None:
     config = json.loads(kubeconfig.read_text())
