@@ -1,4 +1,4 @@
-"""The files of ServiceAccounts that processes of a candidate find, and their tokens."""
+"""The files of ServiceAccounts that a candidate's processes have, and their tokens."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def identity(folder: Path, name: str, *, token: str = "the kubeconfig's") -> Ide
     )
 
 
-def test_the_token_in_the_files_is_another_one_than_the_kubeconfigs(accounts: Accounts, tmp_path: Path) -> None:
+def test_the_token_in_the_files_differs_from_that_of_the_kubeconfig(accounts: Accounts, tmp_path: Path) -> None:
     shown, environment = accounts.lay_out(identity(tmp_path, "it"))
     assert environment == {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
     assert (shown[IN_CLUSTER] / "token").read_text() == accounts.tokens[0]
@@ -59,13 +59,13 @@ def test_tokens_are_replaced_in_all_files_at_once(accounts: Accounts, tmp_path: 
     assert [(folder / "token").read_text() for folder in folders] == accounts.tokens
 
 
-def test_a_process_that_is_started_again_gets_a_new_token(accounts: Accounts, tmp_path: Path) -> None:
+def test_a_restarted_process_has_a_new_token(accounts: Accounts, tmp_path: Path) -> None:
     for _ in range(2):
         accounts.lay_out(identity(tmp_path, "it"))
     assert accounts.credentials == ["JTI=it-2"]
 
 
-def test_tokens_at_a_start_are_bound_and_those_after_them_are_not(
+def test_tokens_at_the_start_are_bound_to_the_secret_and_later_tokens_are_not(
     accounts: Accounts, apiserver: Apiserver, tmp_path: Path
 ) -> None:
     secret = {"metadata": {"name": "ends", "uid": "1"}}
@@ -75,6 +75,6 @@ def test_tokens_at_a_start_are_bound_and_those_after_them_are_not(
     assert apiserver.issued == [("it", secret), ("it", None)]
 
 
-def test_where_a_pod_could_not_be_told_the_same_there_are_no_files(accounts: Accounts, tmp_path: Path) -> None:
+def test_a_kubeconfig_without_a_token_gives_no_files(accounts: Accounts, tmp_path: Path) -> None:
     assert accounts.lay_out(identity(tmp_path, "it", token="")) == ({}, {})
     assert accounts.credentials == []

@@ -1,4 +1,4 @@
-"""Which way a candidate runs, and what is refused with a way out."""
+"""Which way a candidate runs, and what is refused with a remedy."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ def shipped(name: str) -> Candidate:
         (KIND, "control-plane", "control-plane"),
     ],
 )
-def test_pods_where_there_are_any_unless_told_otherwise(hosting: object, deploy: str | None, way: str) -> None:
+def test_a_candidate_runs_as_a_pod_if_the_cluster_runs_pods_unless_deploy_is_given(
+    hosting: object, deploy: str | None, way: str
+) -> None:
     assert choose_deployer(cluster(hosting), shipped("stock"), IDENTITY, Path(), deploy).name == way
 
 
 @pytest.mark.parametrize(
-    ("hosting", "deploy", "spec", "said", "fix"),
+    ("hosting", "deploy", "spec", "message", "fix"),
     [
         (None, "pod", "controller: {command: [a]}", "candidates cannot run as pods", "--deploy process"),
         (PODS, "control-plane", "plugin: {binary: kube-scheduler}", "cannot be changed", "--deploy pod"),
@@ -65,17 +67,17 @@ def test_pods_where_there_are_any_unless_told_otherwise(hosting: object, deploy:
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused(
-    tmp_path: Path, hosting: object, deploy: str, spec: str, said: str, fix: str
+def test_a_deployment_that_the_cluster_or_candidate_cannot_have_is_refused_with_a_fix(
+    tmp_path: Path, hosting: object, deploy: str, spec: str, message: str, fix: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
         choose_deployer(cluster(hosting), candidate(tmp_path, spec), IDENTITY, Path(), deploy)
-    assert said in caught.value.message
+    assert message in caught.value.message
     assert fix in caught.value.remedy
 
 
 @pytest.mark.parametrize("deploy", ["process", "pod"])
-def test_the_name_of_the_cluster_s_own_scheduler_is_taken(tmp_path: Path, deploy: str) -> None:
+def test_the_name_of_the_cluster_s_own_scheduler_needs_deploy_control_plane(tmp_path: Path, deploy: str) -> None:
     default = candidate(tmp_path, "plugin: {binary: kube-scheduler}", "default-scheduler")
     with pytest.raises(UsageError, match="default-scheduler") as caught:
         choose_deployer(cluster(KIND), default, IDENTITY, Path(), deploy)
@@ -85,7 +87,7 @@ def test_the_name_of_the_cluster_s_own_scheduler_is_taken(tmp_path: Path, deploy
     assert choose_deployer(cluster(None, frozenset()), default, IDENTITY, Path(), None).name == "process"
 
 
-def test_in_the_control_plane_s_place_it_serves_pods_that_name_no_scheduler_with_its_own_profile() -> None:
+def test_in_place_of_the_default_scheduler_its_profile_also_serves_pods_that_name_no_scheduler() -> None:
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Mine"}]}}}
     own = scheduler_configuration(["other", "mine"], Path("/k"), profile=profile)
     served = {entry.pop("schedulerName"): entry for entry in serving_all(own, "mine")["profiles"]}
@@ -96,9 +98,7 @@ def test_in_the_control_plane_s_place_it_serves_pods_that_name_no_scheduler_with
 
 
 @pytest.mark.parametrize("deploy", ["process", "pod", "control-plane"])
-def test_a_scheduler_that_a_killed_run_has_left_goes_before_anything_else(
-    monkeypatch: pytest.MonkeyPatch, deploy: str
-) -> None:
+def test_a_scheduler_that_a_killed_run_replaced_is_restored_first(monkeypatch: pytest.MonkeyPatch, deploy: str) -> None:
     restored: list[object] = []
     monkeypatch.setattr(control_plane, "restore_scheduler", lambda _api, static_pods: restored.append(static_pods))
     choose_deployer(cluster(KIND), shipped("stock"), IDENTITY, Path(), deploy)

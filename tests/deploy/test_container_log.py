@@ -1,4 +1,4 @@
-"""A container's log is copied as it grows, and of a flood the beginning and the end are kept."""
+"""A container's log is copied as it grows; of a large log the beginning and the end are kept."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Api:
         return Stream()
 
 
-def test_of_a_flood_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None:
+def test_of_a_large_log_only_the_beginning_and_the_end_are_stored(tmp_path: Path) -> None:
     file = tmp_path / "candidate.log"
     log = ContainerLog(cast("Any", Api()), "namespace", "pod", file)
     log.complete(restarted=False)

@@ -1,4 +1,4 @@
-"""The control plane's scheduler is exchanged and comes back, also after a kill. The kubelet is played."""
+"""The control plane's scheduler is replaced and restored, also after a kill. The kubelet is simulated."""
 
 from __future__ import annotations
 
@@ -47,17 +47,19 @@ class Node:
 
 
 @pytest.mark.parametrize("left", [{"kube-scheduler": "ours"}, {}], ids=["exchanged", "halted"])
-def test_the_original_comes_back_before_its_backup_goes(left: dict[str, str]) -> None:
+def test_the_original_manifest_is_restored_before_its_backup_is_removed(left: dict[str, str]) -> None:
     node = Node({**left, ".schedproof-kube-scheduler": "original"})
     restore_scheduler(node, node)  # type: ignore[arg-type]
     assert node.manifests == {"kube-scheduler": "original"}
     assert not node.files
     assert node.pods == [THEIRS]
     assert node.log[0] == "write kube-scheduler"
-    assert node.log[-1] == "remove .schedproof-kube-scheduler", "who is killed before that, can be restored again"
+    assert node.log[-1] == "remove .schedproof-kube-scheduler", (
+        "a run that is killed before that leaves what restores it"
+    )
 
 
-def test_where_nothing_was_exchanged_nothing_is_touched() -> None:
+def test_without_a_backup_nothing_is_changed() -> None:
     node = Node({"kube-scheduler": "original"})
     restore_scheduler(node, node)  # type: ignore[arg-type]
     assert node.log == []

@@ -1,4 +1,4 @@
-"""Which ends of descendants are recorded: looks at a tree of processes, played."""
+"""Which exits of descendants are recorded, for a simulated process tree."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class Tree:
         self.living[pid] = dataclasses.replace(self.living[pid], argv=argv)
 
     def look(self, *, after: float = 0.2, **ended: int | None) -> None:
-        """`ended`: such as p11=1: pid 11 has ended with code 1 since the last look."""
+        """`ended`: for example p11=1: pid 11 has exited with code 1 since the last look."""
         self.now += after
         ends = {self.living.pop(int(name[1:])).identity: code for name, code in ended.items()}
         self.records += self.known.look(self.now, list(self.living.values()), ends)
 
     @property
-    def told(self) -> list[tuple[Any, ...]]:
+    def events(self) -> list[tuple[Any, ...]]:
         return [(r["event"], r["pid"], *([r["code"]] if "code" in r else [r["by"]])) for r in self.records]
 
 
-def test_a_crash_that_is_followed_by_another_try_is_told(home: Path) -> None:
+def test_a_crash_and_its_replacement_are_recorded(home: Path) -> None:
     tree = Tree(home)
     tree.born(11, "python3", "ext.py")
     tree.look()
@@ -60,22 +60,22 @@ def test_a_crash_that_is_followed_by_another_try_is_told(home: Path) -> None:
     tree.look(p11=1)
     tree.born(12, "python3", "ext.py")
     tree.look(after=60)
-    assert tree.told == [("exited", 11, 1), ("replaced", 11, 12)]
+    assert tree.events == [("exited", 11, 1), ("replaced", 11, 12)]
     assert tree.records[0]["lived"] >= 3
     assert not tree.records[0]["forked"]
 
 
-def test_the_other_try_may_be_there_by_the_next_look_and_counts_once(home: Path) -> None:
+def test_a_replacement_that_started_before_the_exit_was_seen_is_recorded_once(home: Path) -> None:
     tree = Tree(home)
     tree.born(11, "python3", "ext.py")
     tree.look(after=2.0)
     tree.born(12, "python3", "ext.py")
     tree.born(13, "python3", "ext.py")
     tree.look(p11=-11)
-    assert tree.told == [("exited", 11, -11), ("replaced", 11, 12)]
+    assert tree.events == [("exited", 11, -11), ("replaced", 11, 12)]
 
 
-def test_a_shell_that_becomes_the_other_try_is_one(home: Path) -> None:
+def test_a_shell_that_executes_the_replacement_is_recorded_as_the_replacement(home: Path) -> None:
     tree = Tree(home)
     tree.born(11, "python3", "ext.py")
     tree.look(after=2.0)
@@ -83,26 +83,26 @@ def test_a_shell_that_becomes_the_other_try_is_one(home: Path) -> None:
     tree.look(p11=1)
     tree.execs(12, "python3", "ext.py")
     tree.look()
-    assert tree.told == [("exited", 11, 1), ("replaced", 11, 12)]
+    assert tree.events == [("exited", 11, 1), ("replaced", 11, 12)]
 
 
 @pytest.mark.parametrize("argv", [("curl", "-sf", "http://127.0.0.1/"), ("jq", ".items"), ("sh", "-c", "ext.py; true")])
-def test_helpers_of_the_system_are_not_looked_at(home: Path, argv: Sequence[str]) -> None:
+def test_exits_of_system_programs_are_not_recorded(home: Path, argv: Sequence[str]) -> None:
     tree = Tree(home)
     for pid in range(11, 20):
         tree.born(pid, *argv, executable="/usr/bin/x")
         tree.look(after=2.0)
         tree.look(**{f"p{pid}": 22})
-    assert tree.told == []
+    assert tree.events == []
 
 
-def test_what_lived_shortly_is_left_out_but_for_its_first_answer(home: Path) -> None:
+def test_of_short_processes_only_the_first_success_is_recorded(home: Path) -> None:
     tree = Tree(home)
     for pid, code in ((11, 1), (12, 0), (13, 0), (14, 1)):
         tree.born(pid, "python3", "ext.py")
         tree.look()
         tree.look(**{f"p{pid}": code})
-    assert tree.told == [("exited", 12, 0)]
+    assert tree.events == [("exited", 12, 0)]
 
 
 @pytest.mark.parametrize(
@@ -115,25 +115,25 @@ def test_what_lived_shortly_is_left_out_but_for_its_first_answer(home: Path) -> 
         ("python3", "/usr/bin/uvicorn", "pkg.main:app"),
     ],
 )
-def test_what_runs_a_file_of_the_candidates_is_its_own(home: Path, argv: Sequence[str]) -> None:
+def test_a_process_that_runs_a_file_of_the_candidate_is_recorded(home: Path, argv: Sequence[str]) -> None:
     tree = Tree(home)
     tree.born(11, *(word.format(home=home) for word in argv))
     tree.look(after=2.0)
     tree.look(p11=None)
-    assert tree.told == [("exited", 11, None)]
+    assert tree.events == [("exited", 11, None)]
 
 
-def test_a_wrapper_hands_on_what_its_child_ends_with(home: Path) -> None:
+def test_the_exit_of_a_wrapper_is_recorded_as_that_of_its_child(home: Path) -> None:
     tree = Tree(home)
     for pid in (11, 21):
         tree.born(pid, "timeout", "30", "./watch.sh")
         tree.born(pid + 1, "/bin/sh", "./watch.sh", parent=pid)
         tree.look(after=30)
         tree.look(**{f"p{pid}": 124, f"p{pid + 1}": -15})
-    assert tree.told == [("exited", 12, -15), ("replaced", 12, 22), ("exited", 22, -15)]
+    assert tree.events == [("exited", 12, -15), ("replaced", 12, 22), ("exited", 22, -15)]
 
 
-def test_a_copy_of_its_parent_is_told_as_one(home: Path) -> None:
+def test_a_forked_copy_of_its_parent_is_recorded_as_forked(home: Path) -> None:
     tree = Tree(home)
     tree.born(11, "python3", "ext.py")
     tree.born(12, "python3", "ext.py", parent=11)
@@ -142,7 +142,9 @@ def test_a_copy_of_its_parent_is_told_as_one(home: Path) -> None:
     assert [(record["pid"], record["forked"]) for record in tree.records] == [(12, True)]
 
 
-def test_where_a_command_names_its_files_is_the_candidates_but_not_the_machines(home: Path, tmp_path: Path) -> None:
+def test_folders_of_files_in_a_command_are_the_candidates_but_those_of_the_system_are_not(
+    home: Path, tmp_path: Path
+) -> None:
     command = ("python3", "pkg/main.py", "{here}/ext.py", "--config={kubeconfig}", "/bin/sh", "x" * 5000)
     assert own_folders(home / "pkg", home, command) == {home, home / "pkg"}
     assert own_folders(tmp_path, tmp_path) == {tmp_path}
@@ -154,13 +156,13 @@ A, B, C = (11, 0.0), (12, 1.0), (13, 2.0)
 @pytest.mark.parametrize(
     ("then", "held_by", "alive", "replaced"),
     [
-        ({2}, {B}, {B}, True),  # it ended, and another one listens
+        ({2}, {B}, {B}, True),  # it ended, and another process listens
         ({2}, {A}, {A}, False),  # it opened its socket anew
         ({1, 2}, {A, B}, {A, B}, False),  # another worker
         ({1, 2}, {B}, {B}, False),  # its successor shares it
     ],
 )
-def test_who_listens_is_replaced_once_it_has_ended(
+def test_a_listening_process_is_replaced_once_it_has_ended_and_another_holds_the_new_socket(
     then: set[int], held_by: set[Any], alive: set[Any], *, replaced: bool
 ) -> None:
     listener = Listener()
@@ -173,7 +175,7 @@ def test_who_listens_is_replaced_once_it_has_ended(
     assert listener.look(frozenset(then), frozenset(held_by), alive) is replaced
 
 
-def test_a_socket_of_which_it_was_not_known_who_holds_it_proves_nothing() -> None:
+def test_a_socket_without_a_known_holder_does_not_show_a_replacement() -> None:
     listener = Listener()
     listener.look(frozenset({1}), frozenset(), {A})
     assert not listener.look(frozenset({2}), frozenset({B}), {B})

@@ -1,4 +1,4 @@
-"""Why a program does not start is told with its fix."""
+"""Why a program does not start, and the fix."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ from schedproof.deploy.executable import why_not_started
         (b"#!/bin/sh\n", 0o755, "", ""),
     ],
 )
-def test_a_file_that_does_not_start(tmp_path: Path, content: bytes, mode: int, why: str, fix: str) -> None:
+def test_the_reason_why_a_file_does_not_start_is_named_with_a_fix(
+    tmp_path: Path, content: bytes, mode: int, why: str, fix: str
+) -> None:
     program = tmp_path / "serve"
     program.write_bytes(content)
     program.chmod(mode)
-    told = why_not_started("./serve", tmp_path, "/bin")
-    assert why in told[0]
-    assert fix in told[1]
-    assert bool(why) == bool(told[0])
+    found = why_not_started("./serve", tmp_path, "/bin")
+    assert why in found[0]
+    assert fix in found[1]
+    assert bool(why) == bool(found[0])
 
 
-def test_folders_and_programs_that_are_not_on_the_path(tmp_path: Path) -> None:
+def test_folders_and_programs_that_are_not_on_path_are_refused_with_a_fix(tmp_path: Path) -> None:
     (tmp_path / "serve").touch()
     assert "is a folder" in why_not_started(".//", tmp_path, "/bin")[0]
     assert why_not_started("serve", tmp_path, "/nowhere") == ("there is no program 'serve' on PATH", "write ./serve")

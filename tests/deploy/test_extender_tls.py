@@ -1,4 +1,4 @@
-"""How kube-scheduler is told to speak to an extender over HTTPS, and that what it would refuse is an error."""
+"""The TLS configuration with which kube-scheduler calls an extender; what it would refuse is an error."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def tls(config: dict[str, Any], certificates: dict[str, str] | None) -> Extender
     return ExtenderTls(spec, Path("candidate.yaml"), {**VALUES, "address": "here"}, certificates)
 
 
-def test_certificates_of_its_own_are_files_of_its_configuration() -> None:
+def test_configured_certificate_files_are_passed_to_kube_scheduler() -> None:
     assert tls({"caFile": "/own/ca.pem", "serverName": "{address}"}, None).config() == {
         "caFile": "/own/ca.pem", "serverName": "here",
     }  # fmt: skip
 
 
-def test_of_certificates_that_were_made_kube_scheduler_gets_the_content() -> None:
+def test_generated_certificates_are_passed_to_kube_scheduler_as_data() -> None:
     found = tls({}, MADE).config()
     assert found.pop("serverName") == "localhost"
     assert found == {
@@ -36,12 +36,12 @@ def test_of_certificates_that_were_made_kube_scheduler_gets_the_content() -> Non
     }
 
 
-def test_only_those_that_are_named_are_filled_in_where_any_are() -> None:
+def test_if_any_generated_certificate_is_named_only_the_named_are_passed() -> None:
     found = tls({"caFile": "{caFile}", "serverName": "other"}, MADE).config()
     assert found == {"caData": base64.b64encode(MADE["caFile"].encode()).decode(), "serverName": "other"}
 
 
-def test_a_file_that_is_no_certificate_is_an_error_of_the_candidate(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_certificate_is_a_candidate_error(tmp_path: Path) -> None:
     wrong = tmp_path / "ca.pem"
     wrong.write_text("no certificate")
     with pytest.raises(CandidateError, match=r"candidate\.yaml: extender\.config\.tlsConfig"):

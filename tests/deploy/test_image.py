@@ -1,4 +1,4 @@
-"""What an image is built of, and what is refused before Docker is asked."""
+"""The content of a candidate's image, and what is refused before Docker is called."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ spec:
 
 
 class Docker:
-    """Keeps what it is asked to build."""
+    """Keeps the build contexts that it is given."""
 
     def __init__(self) -> None:
         self.built: dict[str, bytes] = {}
@@ -65,7 +65,7 @@ def contents(packed: bytes) -> dict[str, bytes]:
         return {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
 
 
-def test_files_keep_their_paths_and_what_nobody_runs_is_left_out(tmp_path: Path, docker: Docker) -> None:
+def test_files_keep_their_paths_and_caches_and_hidden_files_are_left_out(tmp_path: Path, docker: Docker) -> None:
     mine = candidate(tmp_path / "mine")
     for name in (".venv/bin/python", "__pycache__/run.pyc", ".secret"):
         (tmp_path / "mine" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def test_files_keep_their_paths_and_what_nobody_runs_is_left_out(tmp_path: Path,
     assert set(packed) == {f"files{tmp_path}/mine/{name}" for name in ("candidate.yaml", "run.py")}
 
 
-def test_the_tag_tells_the_content_so_nothing_is_built_twice(tmp_path: Path, docker: Docker) -> None:
+def test_the_tag_depends_on_the_content_so_nothing_is_built_twice(tmp_path: Path, docker: Docker) -> None:
     mine = candidate(tmp_path / "mine")
     refs = [image.command_image(mine, command_of(mine), "base:1") for _ in range(2)]
     (tmp_path / "mine" / "run.py").write_text("print('changed')\n")
@@ -87,14 +87,16 @@ def test_the_tag_tells_the_content_so_nothing_is_built_twice(tmp_path: Path, doc
 
 
 @pytest.mark.parametrize(("head", "base"), [(b"\x7fELF...", "scratch"), (b"\x7fELF../lib64/ld-linux", "base:1")])
-def test_a_scheduler_that_needs_a_c_library_gets_one(tmp_path: Path, docker: Docker, head: bytes, base: str) -> None:
+def test_a_dynamically_linked_scheduler_has_a_base_image_with_a_c_library(
+    tmp_path: Path, docker: Docker, head: bytes, base: str
+) -> None:
     (tmp_path / "kube-scheduler").write_bytes(head)
     packed = contents(docker.built[image.scheduler_image(tmp_path / "kube-scheduler", "base:1")])
     assert packed["files/kube-scheduler"] == head
     assert packed["Dockerfile"].startswith(f"FROM {base}\n".encode())
 
 
-def test_a_command_outside_its_image_is_refused_with_the_folder_to_name(tmp_path: Path) -> None:
+def test_a_command_outside_of_its_image_is_refused_with_the_context_to_set(tmp_path: Path) -> None:
     (tmp_path / "shared.py").touch()
     mine = candidate(tmp_path / "mine")
     image.check_paths(
@@ -108,7 +110,7 @@ def test_a_command_outside_its_image_is_refused_with_the_folder_to_name(tmp_path
     image.check_paths(wider, command_of(wider), (f"{tmp_path}/shared.py",))
 
 
-def test_an_image_of_one_s_own_must_be_there(tmp_path: Path, docker: Docker) -> None:
+def test_a_configured_image_must_exist(tmp_path: Path, docker: Docker) -> None:
     mine = candidate(tmp_path / "mine", "  image: {ref: 'mine:1'}\n")
     with pytest.raises(UsageError, match="no image mine:1") as caught:
         image.own_image(mine)
@@ -117,9 +119,7 @@ def test_an_image_of_one_s_own_must_be_there(tmp_path: Path, docker: Docker) -> 
     assert image.own_image(mine) == "mine:1"
 
 
-def test_a_dockerfile_that_does_not_build_is_the_candidate_s_fault(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dockerfile_that_does_not_build_is_a_candidate_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(*_: str, **__: Any) -> str:
         raise DockerError("unknown instruction: RNU")
 

@@ -1,4 +1,4 @@
-"""What a candidate is deployed as: the objects themselves."""
+"""The objects that deploy a candidate."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def container(deployment: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_a_scheduler_is_a_deployment_with_its_configuration_access_and_probes() -> None:
+def test_a_scheduler_is_a_deployment_with_configuration_kubeconfig_and_probes() -> None:
     arguments = scheduler_arguments(CONFIGURATION, KUBECONFIG, "0.0.0.0")
     found = made(
         command=("kube-scheduler",), arguments=arguments, probes=scheduler_probes(), configuration={"kind": "X"}
@@ -65,7 +65,7 @@ def test_a_scheduler_is_a_deployment_with_its_configuration_access_and_probes() 
     }
 
 
-def test_every_object_can_be_found_and_selected() -> None:
+def test_every_object_has_the_labels_that_select_it() -> None:
     found = made(port=8888, configuration={})
     for manifest in found.values():
         assert manifest["metadata"]["labels"] == {**LABELS, COMPONENT_LABEL: "part"}
@@ -75,7 +75,7 @@ def test_every_object_can_be_found_and_selected() -> None:
     assert found["services"]["spec"]["type"] == "NodePort"
 
 
-def test_where_there_is_a_control_plane_it_runs_there_and_elsewhere_anywhere() -> None:
+def test_pods_run_on_the_control_plane_if_the_cluster_has_one() -> None:
     pod = made()["deployments"]["spec"]["template"]["spec"]
     assert pod["nodeSelector"] == {CONTROL_PLANE: ""}
     assert [toleration["key"] for toleration in pod["tolerations"]] == [CONTROL_PLANE]
@@ -84,7 +84,7 @@ def test_where_there_is_a_control_plane_it_runs_there_and_elsewhere_anywhere() -
     assert "resources" not in elsewhere["containers"][0], "it takes nothing that its pods could be short of"
 
 
-def test_a_command_has_its_environment_and_the_image_s_entrypoint_where_it_names_none() -> None:
+def test_a_container_has_the_environment_and_without_a_command_the_image_s_entrypoint() -> None:
     deployment = made(env={"DEFECT": "x"})["deployments"]
     assert container(deployment)["env"] == [
         {"name": "KUBECONFIG", "value": KUBECONFIG},
@@ -93,9 +93,9 @@ def test_a_command_has_its_environment_and_the_image_s_entrypoint_where_it_names
     assert not container(deployment).keys() & {"command", "args", "workingDir"}
 
 
-def test_readiness_is_what_the_descriptor_says() -> None:
+def test_the_readiness_probe_follows_the_descriptor() -> None:
     https = ExtenderConfig(filter_verb="f", enable_https=True)
-    asked = [
+    probes = [
         command_probe(spec, 80).get("readinessProbe", {})
         for spec in (
             ExtenderSpec(**COMMAND, ready="/healthz"),
@@ -105,7 +105,7 @@ def test_readiness_is_what_the_descriptor_says() -> None:
             ControllerSpec(**COMMAND, ready=None),
         )
     ]
-    assert [{**probe.get("httpGet", {}), **probe.get("tcpSocket", {})} for probe in asked] == [
+    assert [{**probe.get("httpGet", {}), **probe.get("tcpSocket", {})} for probe in probes] == [
         {"path": "/healthz", "port": 80, "scheme": "HTTP"},
         {"path": "/healthz", "port": 80, "scheme": "HTTPS"},
         {"port": 80},

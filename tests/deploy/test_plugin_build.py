@@ -1,4 +1,4 @@
-"""A plugin's scheduler: what is generated for its build, when it is built anew, and what its author is told."""
+"""A plugin's scheduler: what is generated for its build, when it is built again, and the errors for its author."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from schedproof.foundation.progress import SilentProgress
 GO = """\
 import fcntl, json, os, pathlib, sys
 here = pathlib.Path(__file__).parent
-told = json.loads((here / "go.json").read_text())
+settings = json.loads((here / "go.json").read_text())
 arguments = sys.argv[1:]
 if arguments == ["env", "GOVERSION"]:
     print("go1.26.9")
     sys.exit()
 if arguments[:3] == ["mod", "edit", "-json"]:
-    print(json.dumps(told["go_mod"].get(arguments[3], told["kubernetes"])))
+    print(json.dumps(settings["go_mod"].get(arguments[3], settings["kubernetes"])))
     sys.exit()
 given = dict(flag.split("=", 1) for flag in arguments if "=" in flag and flag.startswith(("-modfile", "-overlay")))
 read = lambda path: pathlib.Path(path).read_text()
@@ -59,14 +59,14 @@ with (here / "calls.jsonl").open("a") as calls:
     calls.write(json.dumps(call) + "\\n")
 with (here / "gate").open("w") as gate:
     fcntl.flock(gate, fcntl.LOCK_EX)  # a test may hold it
-if told["edits"]:
-    pathlib.Path(told["edits"]).write_text("package edited")
-if told["failure"]:
-    sys.exit(told["failure"])
+if settings["edits"]:
+    pathlib.Path(settings["edits"]).write_text("package edited")
+if settings["failure"]:
+    sys.exit(settings["failure"])
 if arguments[0] == "build":
     made = pathlib.Path(arguments[arguments.index("-o") + 1])
     made.write_text("a scheduler")
-    made.chmod(told["mode"])
+    made.chmod(settings["mode"])
 """
 
 KUBERNETES = {
@@ -90,18 +90,18 @@ KUBERNETES = {
 
 @dataclasses.dataclass
 class FakeGo:
-    """A `go` on PATH that writes down what it was told, and makes what only looks like a scheduler."""
+    """A `go` on PATH that records its calls, and writes a file in place of a scheduler."""
 
     folder: Path
 
     def says(
         self, *, failure: str = "", edits: Path | None = None, mode: int = 0o755, go_mod: dict[str, Any] | None = None
     ) -> None:
-        told = {
+        settings = {
             "failure": failure, "edits": str(edits or ""), "mode": mode, "go_mod": go_mod or {},
             "kubernetes": KUBERNETES,
         }  # fmt: skip
-        (self.folder / "go.json").write_text(json.dumps(told))
+        (self.folder / "go.json").write_text(json.dumps(settings))
 
     @property
     def calls(self) -> list[dict[str, Any]]:
@@ -179,7 +179,7 @@ def test_every_module_of_kubernetes_is_pinned_to_the_cluster_s_version() -> None
     assert not [line for line in merged if "37.2" in line or "999" in line or "2099" in line or "fork" in line]
 
 
-def test_all_else_that_the_user_requires_is_kept() -> None:
+def test_other_requirements_of_the_user_are_kept() -> None:
     own = {
         "Module": {"Path": "example.com/user"},
         "Go": "1.27.1",
@@ -211,7 +211,7 @@ def test_all_else_that_the_user_requires_is_kept() -> None:
     assert [line for line in merged if "golang.org/x/net" in line] == ["require golang.org/x/net v0.49.0"]
 
 
-def test_a_folder_without_a_module_gets_one() -> None:
+def test_a_folder_without_a_module_has_a_generated_module() -> None:
     assert lines_of(merge_go_mod(KUBERNETES, None))[:2] == ["module schedproof.dev/candidate", "go 1.26.0"]
 
 
@@ -236,7 +236,7 @@ def test_main_registers_the_plugin_under_its_name(minor: str) -> None:
 # -- the build
 
 
-def test_a_package_is_built_in_its_own_module_of_which_nothing_is_written(plugin: Path, go: FakeGo) -> None:
+def test_a_package_is_built_in_its_own_module_without_writing_to_it(plugin: Path, go: FakeGo) -> None:
     root = plugin.parents[1]
     before = sorted(root.rglob("*"))
     go.says(go_mod={str(root / "go.mod"): {"Module": {"Path": "example.com/user"}, "Go": "1.26.0"}})
@@ -281,7 +281,7 @@ def test_a_main_package_is_built_as_it_is_on_the_cluster_s_kubernetes(plugin: Pa
     assert "replace k8s.io/kubernetes => k8s.io/kubernetes v1.36.3" in call["go.mod"]
 
 
-def test_what_is_no_program_is_not_taken_for_one(plugin: Path, go: FakeGo) -> None:
+def test_a_main_package_without_func_main_is_a_candidate_error(plugin: Path, go: FakeGo) -> None:
     go.says(mode=0o644)
     with pytest.raises(CandidateError, match="has no func main"):
         built(PluginSpec(main=str(plugin)))
@@ -296,7 +296,7 @@ def test_an_import_path_is_fetched_at_its_version(go: FakeGo) -> None:
     assert any('plugin "example.com/plugins/traffic"' in text for text in build["overlay"].values())
 
 
-def test_a_folder_without_go_files_is_no_package(tmp_path: Path) -> None:
+def test_a_folder_without_go_files_is_a_candidate_error(tmp_path: Path) -> None:
     with pytest.raises(CandidateError, match="no Go files"):
         built(spec_of(tmp_path))
 
@@ -324,7 +324,7 @@ def edited(name: str, text: str = "package traffic\n\nvar x = 1\n") -> Callable[
         lambda root: (root / "internal/traffic/plugin.go").rename(root / "internal/traffic/renamed.go"),
     ],
 )
-def test_a_change_of_the_sources_is_a_new_scheduler(plugin: Path, go: FakeGo, edit: Callable[[Path], None]) -> None:
+def test_a_change_of_the_sources_builds_a_new_scheduler(plugin: Path, go: FakeGo, edit: Callable[[Path], None]) -> None:
     first = built(spec_of(plugin))
     edit(plugin.parents[1])
     assert built(spec_of(plugin)) != first
@@ -338,7 +338,7 @@ def test_a_change_of_the_sources_is_a_new_scheduler(plugin: Path, go: FakeGo, ed
         "vendor/a.go", "report/candidates/mine/history.jsonl", "another/module/x.go",
     ],
 )  # fmt: skip
-def test_what_the_build_does_not_read_changes_nothing(plugin: Path, go: FakeGo, name: str) -> None:
+def test_a_change_of_files_that_the_build_does_not_read_builds_nothing(plugin: Path, go: FakeGo, name: str) -> None:
     root = plugin.parents[1]
     edited("another/module/go.mod", "module example.com/another\n")(root)
     first = built(spec_of(plugin))
@@ -347,7 +347,7 @@ def test_what_the_build_does_not_read_changes_nothing(plugin: Path, go: FakeGo, 
     assert len(go.calls) == 1
 
 
-def test_files_below_a_package_that_embeds_files_count(plugin: Path) -> None:
+def test_files_below_a_package_that_embeds_files_are_sources(plugin: Path) -> None:
     (plugin / "embed.go").write_text("package traffic\n\n//go:embed queries\nvar queries embed.FS\n")
     edited("queries/.deep/rate.promql", "rate(x)")(plugin)
     first = Sources.of(plugin).digest()
@@ -356,7 +356,7 @@ def test_files_below_a_package_that_embeds_files_count(plugin: Path) -> None:
 
 
 @pytest.mark.parametrize("written", ["../shared", "./../shared", '"../shared"', "{absolute}"])
-def test_modules_that_are_replaced_by_folders_count(plugin: Path, written: str) -> None:
+def test_folders_that_replace_modules_are_sources(plugin: Path, written: str) -> None:
     root = plugin.parents[1]
     edited("shared.go", "package shared")(root.parent / "shared")
     target = written.format(absolute=root.parent / "shared")
@@ -373,7 +373,7 @@ def test_the_name_and_the_constructor_are_compiled_in_but_args_are_not(plugin: P
 
 
 @pytest.mark.parametrize("name", ["go.mod", "go.sum", "scheduler.go.tmpl"])
-def test_other_pins_and_another_template_are_a_new_scheduler(
+def test_changed_pins_or_a_changed_template_build_a_new_scheduler(
     plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     first = built(spec_of(plugin))
@@ -387,14 +387,14 @@ def test_other_pins_and_another_template_are_a_new_scheduler(
     assert built(spec_of(plugin)) != first
 
 
-def test_the_same_sources_elsewhere_are_the_same_scheduler(plugin: Path, tmp_path: Path, go: FakeGo) -> None:
+def test_the_same_sources_in_another_folder_build_nothing(plugin: Path, tmp_path: Path, go: FakeGo) -> None:
     first = built(spec_of(plugin))
     shutil.copytree(plugin.parents[1], tmp_path / "copy")
     assert built(spec_of(tmp_path / "copy" / "internal" / "traffic")) == first
     assert len(go.calls) == 1
 
 
-def test_sources_that_change_while_they_are_built_are_not_kept(plugin: Path, go: FakeGo) -> None:
+def test_a_scheduler_whose_sources_change_during_the_build_is_not_kept(plugin: Path, go: FakeGo) -> None:
     go.says(edits=plugin / "plugin.go")
     with pytest.raises(CandidateError, match="changed while they were built"):
         built(spec_of(plugin))
@@ -403,16 +403,16 @@ def test_sources_that_change_while_they_are_built_are_not_kept(plugin: Path, go:
     built(spec_of(plugin))
 
 
-def test_of_two_at_once_one_builds_and_the_other_takes_the_result(plugin: Path, go: FakeGo) -> None:
+def test_of_two_concurrent_builds_the_second_uses_the_result_of_the_first(plugin: Path, go: FakeGo) -> None:
     with concurrent.futures.ThreadPoolExecutor() as pool:
         with go.held():
             both = [pool.submit(built, spec_of(plugin)) for _ in range(2)]
-        first, second = (one.result() for one in both)
+        first, second = (build.result() for build in both)
     assert first == second
     assert len(go.calls) == 1
 
 
-def test_the_cache_keeps_those_used_last(plugin: Path) -> None:
+def test_the_cache_keeps_the_schedulers_that_were_used_last(plugin: Path) -> None:
     old = [scheduler_path(f"{n:024}") for n in range(15)]
     for n, path in enumerate(old):
         path.parent.mkdir(parents=True)
@@ -445,13 +445,13 @@ def probe(spec: PluginSpec) -> Path:
 
 
 @pytest.mark.parametrize("line", ['{}"{}"', 'kube {}"{}"', "{}`{}`", '_ {}"{}"'])
-def test_the_import_of_app_is_exchanged_and_every_line_keeps_its_number(line: str) -> None:
+def test_the_import_of_app_is_replaced_and_every_line_keeps_its_number(line: str) -> None:
     source = f"package main\n\nimport {line.format('', 'k8s.io/kubernetes/cmd/kube-scheduler/app')}\n"
     expected = f"package main\n\nimport {line.format('', f'example.com/user/{PROBE}')}\n"
     assert importing_probe(source, "example.com/user") == expected
 
 
-def test_other_packages_of_kubernetes_stay_what_they_are() -> None:
+def test_imports_of_other_kubernetes_packages_are_unchanged() -> None:
     exchanged = importing_probe(MAIN, "example.com/user")
     assert exchanged is not None
     assert f'"example.com/user/{PROBE}"' in exchanged
@@ -459,7 +459,7 @@ def test_other_packages_of_kubernetes_stay_what_they_are() -> None:
     assert importing_probe('package x\n\nimport "k8s.io/kubernetes/cmd/kube-scheduler/app/options"\n', "m") is None
 
 
-def test_a_package_s_probe_has_the_stand_in_beside_the_generated_main(plugin: Path, go: FakeGo) -> None:
+def test_the_probe_of_a_package_has_the_stand_in_for_app_beside_the_generated_main(plugin: Path, go: FakeGo) -> None:
     root = plugin.parents[1]
     go.says(go_mod={str(root / "go.mod"): {"Module": {"Path": "example.com/user"}, "Go": "1.26.0"}})
     assert probe(spec_of(plugin)).name == "probe"
@@ -471,7 +471,7 @@ def test_a_package_s_probe_has_the_stand_in_beside_the_generated_main(plugin: Pa
     assert all(text.startswith(("package app", "// Package app")) for text in stand_in.values())
 
 
-def test_a_main_s_probe_is_made_of_its_own_files_under_their_own_names(plugin: Path, go: FakeGo) -> None:
+def test_the_probe_of_a_main_package_replaces_imports_in_its_own_files(plugin: Path, go: FakeGo) -> None:
     root = plugin.parents[1]
     go.says(go_mod={str(root / "go.mod"): {"Module": {"Path": "example.com/user"}, "Go": "1.26.0"}})
     for name in ("cmd/scheduler/main.go", "internal/command/command.go", "cmd/scheduler/main_test.go"):
@@ -484,14 +484,16 @@ def test_a_main_s_probe_is_made_of_its_own_files_under_their_own_names(plugin: P
     assert (root / "cmd/scheduler/main.go").read_text() == MAIN
 
 
-def test_the_plugins_of_one_main_share_one_probe_which_is_no_scheduler(plugin: Path, go: FakeGo) -> None:
+def test_the_plugins_of_a_main_package_share_one_probe_that_differs_from_the_scheduler(
+    plugin: Path, go: FakeGo
+) -> None:
     first = probe(PluginSpec(main=str(plugin), name="One"))
     assert probe(PluginSpec(main=str(plugin), name="Other", args={"a": 1})) == first
     assert built(PluginSpec(main=str(plugin), name="One")) != first
     assert len(go.calls) == 2
 
 
-def test_another_stand_in_is_a_new_probe_and_no_new_scheduler(
+def test_a_changed_stand_in_builds_a_new_probe_and_no_new_scheduler(
     plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, scheduler = probe(spec_of(plugin)), built(spec_of(plugin))
@@ -505,7 +507,7 @@ def test_another_stand_in_is_a_new_probe_and_no_new_scheduler(
     assert built(spec_of(plugin)) == scheduler
 
 
-def test_what_has_no_sources_here_has_no_probe(go: FakeGo) -> None:
+def test_a_plugin_without_local_sources_has_no_probe(go: FakeGo) -> None:
     for spec in (PluginSpec(binary="kube-scheduler"), PluginSpec(main="example.com/scheduler@v1.0.0")):
         assert not has_probe(spec)
         with pytest.raises(CandidateError, match="cannot be queried in process"):
@@ -513,7 +515,7 @@ def test_what_has_no_sources_here_has_no_probe(go: FakeGo) -> None:
     assert go.calls == []
 
 
-def test_a_main_that_takes_more_of_app_than_the_stand_in_has_is_told_what_that_is(plugin: Path, go: FakeGo) -> None:
+def test_an_unsupported_function_of_app_is_named_with_the_supported_functions(plugin: Path, go: FakeGo) -> None:
     go.says(failure="cmd/scheduler/main.go:9:2: undefined: app.Nonsense")
     with pytest.raises(CandidateError, match=r"undefined: app\.Nonsense") as raised:
         probe(PluginSpec(main=str(plugin)))
@@ -538,7 +540,7 @@ def test_binaries_are_passed_through(tmp_path: Path, go: FakeGo) -> None:
     assert go.calls == []
 
 
-def test_one_process_starts_one_binary_also_after_an_edit(plugin: Path, go: FakeGo) -> None:
+def test_a_run_starts_the_same_binary_even_if_the_sources_change(plugin: Path, go: FakeGo) -> None:
     first = started(spec_of(plugin))
     (plugin / "plugin.go").write_text("package edited")
     assert started(spec_of(plugin)) == first
@@ -559,23 +561,23 @@ def test_the_configuration_enables_the_plugin_with_its_args(tmp_path: Path) -> N
     ]
 
 
-def test_a_plugin_that_claims_no_preference_has_the_usual_weight() -> None:
+def test_a_plugin_that_claims_no_preference_has_the_default_weight() -> None:
     profile = plugin_profile(PluginSpec(package="/x", name="Traffic"), Claims(), {})
     assert profile == {"plugins": {"multiPoint": {"enabled": [{"name": "Traffic"}]}}}
 
 
-def test_a_scheduler_without_a_named_plugin_is_configured_like_the_stock_one() -> None:
+def test_a_scheduler_without_a_named_plugin_has_the_default_profile() -> None:
     assert plugin_profile(PluginSpec(main="/x"), Claims(), {}) == {}
 
 
-# -- what is told where it does not compile
+# -- errors of a build
 
 RUNTIME = '"k8s.io/kubernetes/pkg/scheduler/framework/runtime".PluginFactory value in argument to app.WithPlugin'
 GENERATED_LINE = f"../../cache/work/x/module/{GENERATED}.go:18:75"
 
 
 @pytest.mark.parametrize(
-    ("said", "quoted", "remedy"),
+    ("output", "quoted", "remedy"),
     [
         (
             "# example.com/user/internal/traffic\ninternal/traffic/plugin.go:14:42: undefined: framework.Handle",
@@ -619,9 +621,9 @@ GENERATED_LINE = f"../../cache/work/x/module/{GENERATED}.go:18:75"
         ("./plugin.go:9:2: undefined: x509: connection refused", "undefined: x509", "correct the sources"),
     ],
 )  # fmt: skip
-def test_the_compiler_is_quoted_and_a_fix_named(plugin: Path, said: str, quoted: str, remedy: str) -> None:
-    spec = spec_of(plugin, constructor="NewTrafic" if "NewTrafic" in said else "New")
-    error = explain(said, title="wrong", spec=spec, sources=Sources.of(plugin), kubernetes="v1.36.3")
+def test_a_compiler_error_is_quoted_with_a_fix(plugin: Path, output: str, quoted: str, remedy: str) -> None:
+    spec = spec_of(plugin, constructor="NewTrafic" if "NewTrafic" in output else "New")
+    error = explain(output, title="wrong", spec=spec, sources=Sources.of(plugin), kubernetes="v1.36.3")
     assert isinstance(error, CandidateError)
     assert error.message.startswith(f"wrong (in {plugin.parents[1]}):\n    ")
     assert quoted in error.message
@@ -632,7 +634,7 @@ def test_the_compiler_is_quoted_and_a_fix_named(plugin: Path, said: str, quoted:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "output",
     [
         "go: example.com/x@v1.0.0: Get https://modules.example: dial tcp: lookup failed",
         "plugin.go:5:1: cannot find module providing package a.com/b: module lookup disabled by GOPROXY=off",
@@ -641,20 +643,20 @@ def test_the_compiler_is_quoted_and_a_fix_named(plugin: Path, said: str, quoted:
         "go: go.mod requires go >= 1.30.0 (running go 1.26.8; GOTOOLCHAIN=local)",
     ],
 )
-def test_a_machine_that_cannot_build_is_not_blamed_on_the_sources(plugin: Path, said: str) -> None:
-    error = explain(said, title="wrong", spec=spec_of(plugin), sources=Sources.of(plugin), kubernetes="v1.36.3")
+def test_a_build_that_fails_because_of_the_machine_is_a_host_error(plugin: Path, output: str) -> None:
+    error = explain(output, title="wrong", spec=spec_of(plugin), sources=Sources.of(plugin), kubernetes="v1.36.3")
     assert isinstance(error, HostError)
     assert error.remedy
 
 
-def test_many_errors_are_cut(plugin: Path) -> None:
-    said = "\n".join(f"./plugin.go:{n}:1: undefined: x{n}" for n in range(50))
-    error = explain(said, title="wrong", spec=spec_of(plugin), sources=Sources.of(plugin), kubernetes="v1.36.3")
+def test_a_long_list_of_compiler_errors_is_truncated(plugin: Path) -> None:
+    output = "\n".join(f"./plugin.go:{n}:1: undefined: x{n}" for n in range(50))
+    error = explain(output, title="wrong", spec=spec_of(plugin), sources=Sources.of(plugin), kubernetes="v1.36.3")
     assert error.message.count("undefined") == 20
     assert "and 30 lines more" in error.message
 
 
-def test_a_build_that_fails_leaves_nothing_to_start_and_can_be_repeated(plugin: Path, go: FakeGo) -> None:
+def test_a_failed_build_leaves_no_files_and_can_be_repeated(plugin: Path, go: FakeGo) -> None:
     module = Path(os.environ["SCHEDPROOF_CACHE"]) / "work"
     go.says(failure="internal/traffic/plugin.go:3:1: syntax error")
     for _ in range(2):

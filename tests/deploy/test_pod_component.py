@@ -1,4 +1,4 @@
-"""A pod as a part of a candidate: when it is ready, when it has ended, what it said. The apiserver is played."""
+"""A pod as a component of a candidate: when it is ready, when it has ended, and its log. The apiserver is simulated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOON = Deadline("test", 30, "what is played here happens at once")
 
 
 class Played:
-    """A watch, or a log: what the test puts in comes out, until it is closed."""
+    """A watch, or a log: what the test puts into it is read from it, until it is closed."""
 
     def __init__(self) -> None:
         self.coming: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -36,7 +36,7 @@ class Played:
 
 
 class PlayedApi:
-    """One pod, as the test shows it."""
+    """An apiserver with one pod, in the states that the test sets."""
 
     def __init__(self) -> None:
         self.pod: dict[str, Any] | None = None
@@ -102,7 +102,7 @@ def ended(part: PodComponent) -> int:
     return wait_for(probe, SOON, what="its end")
 
 
-def test_it_is_ready_once_its_pod_is(api: PlayedApi, part: PodComponent) -> None:
+def test_a_component_is_ready_once_its_pod_is_ready(api: PlayedApi, part: PodComponent) -> None:
     api.show("ADDED", state={"waiting": {"reason": "ContainerCreating"}})
     api.show(**RUNNING)
     api.show(ready=True, **RUNNING)
@@ -111,7 +111,9 @@ def test_it_is_ready_once_its_pod_is(api: PlayedApi, part: PodComponent) -> None
     assert part.exit_error() is None
 
 
-def test_once_it_has_ended_it_stays_so_though_a_kubelet_starts_it_again(api: PlayedApi, part: PodComponent) -> None:
+def test_a_component_that_has_ended_stays_ended_even_if_the_kubelet_restarts_it(
+    api: PlayedApi, part: PodComponent
+) -> None:
     api.show("ADDED", ready=True, **RUNNING)
     part.wait_ready()
     api.printed.coming.put(b"its last")
@@ -129,7 +131,9 @@ def test_once_it_has_ended_it_stays_so_though_a_kubelet_starts_it_again(api: Pla
         part.wait_ready()
 
 
-def test_an_end_that_was_only_seen_after_the_restart_has_its_own_last_words(api: PlayedApi, part: PodComponent) -> None:
+def test_an_exit_that_is_seen_after_the_restart_has_the_log_of_the_previous_container(
+    api: PlayedApi, part: PodComponent
+) -> None:
     api.previous = b"it panicked\n"
     api.printed.close()
     api.show("ADDED", ready=True, restartCount=1, lastState={"terminated": ENDED}, **RUNNING)
@@ -138,7 +142,7 @@ def test_an_end_that_was_only_seen_after_the_restart_has_its_own_last_words(api:
 
 
 @pytest.mark.parametrize("reason", ["ErrImageNeverPull", "CreateContainerConfigError"])
-def test_what_cannot_start_is_said_at_once_with_the_pod_s_events(
+def test_a_container_that_cannot_start_is_reported_at_once_with_the_pod_s_events(
     api: PlayedApi, part: PodComponent, reason: str
 ) -> None:
     api.show("ADDED", state={"waiting": {"reason": reason, "message": "because"}})
@@ -149,14 +153,14 @@ def test_what_cannot_start_is_said_at_once_with_the_pod_s_events(
     assert part.exit_code is None
 
 
-def test_a_command_that_is_not_in_the_image_never_started(api: PlayedApi, part: PodComponent) -> None:
+def test_a_command_that_is_not_in_the_image_is_reported_as_not_started(api: PlayedApi, part: PodComponent) -> None:
     api.show("ADDED", state={"terminated": {"exitCode": 128, "reason": "StartError", "message": "no such file"}})
     with pytest.raises(CandidateError, match="StartError: no such file"):
         part.wait_ready()
     assert part.exit_code is None
 
 
-def test_a_pod_that_somebody_deletes_has_ended(api: PlayedApi, part: PodComponent) -> None:
+def test_a_deleted_pod_has_ended(api: PlayedApi, part: PodComponent) -> None:
     api.show("ADDED", ready=True, **RUNNING)
     part.wait_ready()
     api.printed.close()
@@ -164,7 +168,7 @@ def test_a_pod_that_somebody_deletes_has_ended(api: PlayedApi, part: PodComponen
     assert ended(part) == -9
 
 
-def test_its_log_is_caught_up_with_once_the_last_line_has_come(api: PlayedApi, part: PodComponent) -> None:
+def test_catch_up_waits_for_the_last_line_of_the_log(api: PlayedApi, part: PodComponent) -> None:
     api.show("ADDED", ready=True, **RUNNING)
     part.wait_ready()
     api.last_line = b"scored\n"
@@ -178,7 +182,7 @@ def test_its_log_is_caught_up_with_once_the_last_line_has_come(api: PlayedApi, p
     assert part.log_tail() == "before\nscored"
 
 
-def test_what_we_stop_has_not_ended_by_itself(api: PlayedApi, part: PodComponent) -> None:
+def test_a_component_that_the_harness_stops_has_no_exit_code(api: PlayedApi, part: PodComponent) -> None:
     api.show("ADDED", ready=True, **RUNNING)
     part.wait_ready()
     api.printed.close()

@@ -1,4 +1,4 @@
-"""What becomes of a candidate's components: what is recorded of it, and in which order they end."""
+"""A candidate's components: what is recorded of them, and in which order they are stopped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schedproof.deploy.running import RunningComponents
 
 
 class PlayedComponent:
-    """A component of which nothing runs; `acts` is what was done to all of them, in order."""
+    """A component without a process; `acts` lists the calls of all components, in order."""
 
     def __init__(self, name: str, acts: list[str]) -> None:
         self.name, self._acts = name, acts
@@ -51,13 +51,13 @@ class Started:
 
 
 @pytest.mark.parametrize(("watched", "acts"), [(True, ["watch extender"]), (False, [])])
-def test_a_start_is_recorded_and_watched_where_that_is_asked_for(watched: bool, acts: list[str]) -> None:
+def test_a_start_is_recorded_and_watched_if_requested(watched: bool, acts: list[str]) -> None:
     started = Started("extender", watched=watched)
     assert (started.records, started.acts) == ([("process", "extender", "started")], acts)
     assert [component.name for component in started.running.all] == ["extender"]
 
 
-def test_the_last_that_was_started_ends_first_and_what_had_ended_is_not_said_to_be_stopped() -> None:
+def test_components_are_stopped_in_reverse_order_and_those_that_had_exited_are_not_recorded_as_stopped() -> None:
     started = Started("extender", "scheduler")
     started.components[0].exit_code = 3
     del started.records[:]
@@ -77,7 +77,7 @@ def test_an_exit_is_recorded_once() -> None:
     assert started.running.ended
 
 
-def test_all_but_the_last_are_frozen_and_may_end_once_they_are_deposed() -> None:
+def test_all_replicas_but_the_last_are_frozen_and_may_exit_after_losing_the_lease() -> None:
     started = Started("first", "second")
     with contextlib.suppress(KeyError), started.running.first_frozen():
         assert started.acts == ["freeze first"]
@@ -92,5 +92,5 @@ def test_all_but_the_last_are_frozen_and_may_end_once_they_are_deposed() -> None
     assert started.running.ended
 
 
-def test_scores_and_complaints_of_every_scheduler_are_not_in_the_last_lines() -> None:
+def test_the_last_log_lines_omit_scores_and_known_warnings_of_kube_scheduler() -> None:
     assert Started("scheduler").running.log_tails() == {"scheduler": ["ready", "done"]}

@@ -44,7 +44,7 @@ class Comparison:
 
     @property
     def decided(self) -> int:
-        """Decisions that were compared."""
+        """Number of compared decisions."""
         return self.alike.total() + self.known.total() + sum(map(len, self.different.values()))
 
     def add(self, decision: Decision) -> None:
@@ -75,17 +75,18 @@ class Comparison:
 
 
 def _kind(theirs: Sequence[str]) -> str:
-    """The first plugin that keeps the pod off, and which of its rules where it has several: without names."""
+    """Return the first plugin that refuses the pod, and its rule where it has several, without names of objects."""
     if not theirs:
         return "feasible"
     return re.sub(r' ".*?"| \S+/\S+| r\d\b', "", ": ".join(theirs[:2])) if theirs[0] in _SEVERAL else theirs[0]
 
 
 def _known(pod: Manifest) -> str:
-    """Which bug of kube-scheduler's may have decided on a pod; "" for none.
+    """Return the bug of kube-scheduler that may have decided on a pod; "" for none.
 
-    By a namespaceSelector that also selects a namespace without labels it selects all namespaces, for pods that are to
-    be placed (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, changes a copy of the term).
+    With a namespaceSelector that also selects a namespace without labels, kube-scheduler selects all namespaces for
+    pods to be scheduled (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, changes a copy of the
+    term).
     """
     terms = [*required_terms(pod, "podAffinity"), *required_terms(pod, "podAntiAffinity")]
     return (
@@ -94,7 +95,7 @@ def _known(pod: Manifest) -> str:
 
 
 def compare(program: Path, count: int, seed: int) -> Comparison:
-    """So many worlds from a seed on."""
+    """Compare `count` worlds from a seed on."""
     comparison, worlds = Comparison(), Worlds(seed)
     while count > 0:
         batch = [worlds.draw() for _ in range(min(count, _BATCH))]
@@ -105,7 +106,7 @@ def compare(program: Path, count: int, seed: int) -> Comparison:
 
 
 def main(worlds: int, seed: int) -> int:
-    """Compare, print, and say by the exit code whether anything differs."""
+    """Compare, print, and return the exit code: 1 if any decision differs."""
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as work:
         program = built("referee", Path(work), DEFAULT_KUBERNETES, ConsoleProgress())

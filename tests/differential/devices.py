@@ -1,4 +1,4 @@
-"""Devices at random: ResourceSlices, DeviceClasses, and ResourceClaims, of which a pod uses some."""
+"""Random devices: ResourceSlices, DeviceClasses, and ResourceClaims, some of which a pod uses."""
 
 from __future__ import annotations
 
@@ -31,19 +31,21 @@ _OWNER = {"apiVersion": "v1", "kind": "Pod"}
 
 
 class DeviceWorlds:
-    """A series of them; the same seed gives the same ones."""
+    """A series of random devices, the same for the same seed."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(f"{seed}: devices")
 
     def wanted(self) -> bool:
-        """Whether there are to be any in the next world."""
+        """Whether the next world has devices."""
         return self._chance(0.25)
 
     def draw(self, pod: Manifest, nodes: Sequence[Manifest]) -> Manifest:
-        """`resourceClaims`, `resourceSlices` and `deviceClasses`; the pod is given its entries for the claims."""
+        """Draw `resourceClaims`, `resourceSlices` and `deviceClasses`, and add entries for the claims to the pod."""
         names = [node["metadata"]["name"] for node in nodes]
-        slices = [one for number in range(self._random.randint(1, 5)) for one in self._pool(f"pool-{number}", names)]
+        slices = [
+            slice_ for number in range(self._random.randint(1, 5)) for slice_ in self._pool(f"pool-{number}", names)
+        ]
         claims = [self._claim(f"device-{number}", pod, slices, names) for number in range(self._random.randint(1, 4))]
         classes = _CLASSES if self._chance(0.97) else _CLASSES[1:]
         self._use(pod, claims)
@@ -53,7 +55,7 @@ class DeviceWorlds:
         return self._random.random() < part
 
     def _pool(self, name: str, nodes: Sequence[str]) -> list[Manifest]:
-        """Its slices, of which one may be missing."""
+        """The slices of a pool, of which one may be missing."""
         count = self._random.choice((1, 1, 1, 2))
         driver = self._random.choice(_DRIVERS)
         pool = {"name": name, "generation": 1, "resourceSliceCount": count}
@@ -81,7 +83,7 @@ class DeviceWorlds:
         return {"nodeSelector": {"nodeSelectorTerms": [term]}}
 
     def _device(self, name: str) -> Manifest:
-        """Rarely one without an attribute, by which a selector fails."""
+        """A device; rarely without an attribute, on which a selector fails."""
         attributes = {
             "example.com/color": {"string": self._random.choice(_COLORS)},
             "example.com/size": {"int": self._random.choice((1, 2))},
@@ -114,11 +116,16 @@ class DeviceWorlds:
         return {"name": name, "exactly": exactly}
 
     def _status(self, slices: Sequence[Manifest], nodes: Sequence[str], uid: str) -> Manifest:
-        """Allocated, whatever it asks for, and on whichever node: no rule looks at that again."""
+        """A claim's status: allocated, whatever it requests, and on any node: no rule checks that again."""
         there = [
-            {"request": "r0", "driver": one["spec"]["driver"], "pool": one["spec"]["pool"]["name"], "device": name}
-            for one in slices
-            for name in (device["name"] for device in one["spec"]["devices"])
+            {
+                "request": "r0",
+                "driver": slice_["spec"]["driver"],
+                "pool": slice_["spec"]["pool"]["name"],
+                "device": name,
+            }
+            for slice_ in slices
+            for name in (device["name"] for device in slice_["spec"]["devices"])
         ]
         status: Manifest = {"allocation": {"devices": {"results": self._random.sample(there, min(len(there), 2))}}}
         if self._chance(0.8):

@@ -36,7 +36,7 @@ def _below(path: str, key: str) -> str:
 
 
 class _Read(dict[str, Any]):
-    """A part of a manifest that remembers which of its fields were asked for."""
+    """A part of a manifest that records which of its fields were read."""
 
     def __init__(self, fields: dict[str, Any], path: str, read: set[str]) -> None:
         super().__init__({key: _reading(value, _below(path, key), read) for key, value in fields.items()})
@@ -80,7 +80,9 @@ def read_by_the_oracle(worlds: int, seed: int = 1) -> list[str]:
 
 
 def values_of(history: History) -> dict[str, dict[str, set[str]]]:
-    """Of each field of pods and nodes: its values on record, by the clause of the pod, or that was tried then."""
+    """Return, for each field of pods and nodes, its recorded values, by the clause of the pod or the clause that was
+    running.
+    """
     cases = {record.uid: record.case for record in history.of(PodCreated)}
     spans = [(case, *history.span(case)) for case in history.cases]
     found: dict[str, dict[str, set[str]]] = {}
@@ -107,7 +109,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def table(read: Iterable[str], histories: Iterable[History]) -> str:
-    """Markdown: each field that is read, how many values it has in these runs, and in which clauses."""
+    """Return a Markdown table: each field that is read, how many values it has in these runs, and in which clauses."""
     found: dict[str, dict[str, set[str]]] = {}
     for history in histories:
         for path, by_clause in values_of(history).items():

@@ -1,4 +1,4 @@
-"""Go programs that ask kube-scheduler's own code, each in a folder beside this module."""
+"""Go programs that call kube-scheduler's own code, each in a folder beside this module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schedproof.foundation.progress import Progress
 
 
 def built(name: str, work: Path, kubernetes: str, progress: Progress) -> Path:
-    """The program of this name, built from the pins of a cluster's Kubernetes; from the cache where it was before.
+    """Build the named program from the pins of a cluster's Kubernetes, or take it from the cache.
 
     Args:
         work: an empty folder.

@@ -16,7 +16,9 @@ from schedproof.oracle.volumes import Storage
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    """On one world, with the API's defaults filled in. `verdicts`: node name to reasons; none where the pod fits."""
+    """A decision on one world, with the API's defaults filled in. `verdicts`: node name to reasons, none where the pod
+    fits.
+    """
 
     pod: dict[str, Any]
     nodes: list[dict[str, Any]]
@@ -28,7 +30,7 @@ class Decision:
 
 
 def decisions(program: Path, worlds: Iterable[dict[str, Any]]) -> Iterator[Decision]:
-    """What kube-scheduler decides; worlds whose pod the apiserver would refuse are left out."""
+    """Return kube-scheduler's decisions; worlds whose pod the apiserver would refuse are left out."""
     lines = "".join(json.dumps(world) + "\n" for world in worlds)
     answered = subprocess.run([program], input=lines, capture_output=True, text=True, check=True)
     for line in answered.stdout.splitlines():
@@ -46,6 +48,6 @@ def storage_of(world: dict[str, Any]) -> Storage:
 
 
 def inventory_of(world: dict[str, Any]) -> Inventory | None:
-    """None where there are no devices: that is how worlds were before there were any."""
+    """Return the devices of a world; None for a world without any, such as those saved before worlds had devices."""
     kinds = [world.get(kind) or () for kind in ("resourceClaims", "resourceSlices", "deviceClasses")]
     return Inventory(*({key(one): one for one in found} for found in kinds)) if any(kinds) else None

@@ -1,4 +1,4 @@
-"""The tap in front of an extender takes the certificates that Go takes, and refuses those that Go refuses."""
+"""The tap in front of an extender accepts the certificates that Go accepts, and refuses those that Go refuses."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def issue(
     end: datetime.timedelta = DAY,
     key: Any = None,
 ) -> Issued:
-    """A certificate of this Common Name. `names`: its subjectAltNames, where `ip:` stands before an address."""
+    """Issue a certificate with this Common Name. `names`: its subjectAltNames; `ip:` precedes an address."""
     key = key or ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     builder = (
@@ -74,8 +74,8 @@ def issue(
     )
     if names:
         alternatives: list[x509.GeneralName] = [
-            x509.IPAddress(ipaddress.ip_address(one[3:])) if one.startswith("ip:") else x509.DNSName(one)
-            for one in names
+            x509.IPAddress(ipaddress.ip_address(name[3:])) if name.startswith("ip:") else x509.DNSName(name)
+            for name in names
         ]
         builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
     if ca is not None:
@@ -120,13 +120,13 @@ CASES: dict[str, tuple[Issued, Issued, str, tuple[Issued, ...]]] = {
     "RSA of 2048 bits": (CA, issue("x", CA, names=(DNS,), key=rsa.generate_private_key(65537, 2048)), DNS, ()),
     "RSA of 1024 bits": (CA, issue("x", CA, names=(DNS,), key=rsa.generate_private_key(65537, 1024)), DNS, ()),
 }
-"""What is trusted, what the server has, which name it is asked for by, and what it sends besides."""
+"""The trusted authority, the server's certificate, the requested name, and further certificates that are sent."""
 
 
 def refusal(authority: Issued, server: Issued, name: str, chain: tuple[Issued, ...], folder: Path) -> str:
-    """Why the tap does not take a server for the one of that name; "" where it does."""
+    """Why the tap refuses a server's certificate for that name; "" where it accepts it."""
     file = folder / "server.pem"
-    file.write_text(server.key_pem + server.pem + "".join(one.pem for one in chain))
+    file.write_text(server.key_pem + server.pem + "".join(certificate.pem for certificate in chain))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_ciphers("DEFAULT@SECLEVEL=0")
     context.load_cert_chain(file)
@@ -154,12 +154,12 @@ def test_the_tap_trusts_what_go_trusts(tmp_path: Path) -> None:
     program = tmp_path / "tls"
     source = Path(__file__).parent / "tls" / "main.go"
     subprocess.run([go.path, "build", "-o", program, source], check=True, cwd=tmp_path)
-    asked = [
+    questions = [
         {"authority": authority.pem, "name": name, "key": server.key_pem,
-         "certificates": server.pem + "".join(one.pem for one in chain)}
+         "certificates": server.pem + "".join(certificate.pem for certificate in chain)}
         for authority, server, name, chain in CASES.values()
     ]  # fmt: skip
-    lines = "".join(json.dumps(one) + "\n" for one in asked)
+    lines = "".join(json.dumps(question) + "\n" for question in questions)
     answered = subprocess.run([program], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
     by_go = dict(zip(CASES, map(json.loads, answered), strict=True))
     by_tap = {what: refusal(*case, tmp_path) for what, case in CASES.items()}

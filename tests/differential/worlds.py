@@ -1,8 +1,8 @@
-"""Worlds at random: one pod to place, some nodes, the pods that are there, and their namespaces.
+"""Random worlds: one pod to schedule, some nodes, existing pods, and their namespaces.
 
-Values are drawn where rules bend: quantities in every notation that the API takes, resources that the scheduler treats
-in ways of their own, label values that look like numbers, taints and tolerations that nearly match. Most worlds leave
-most aspects out, so that what decides is not always the same.
+Values are drawn at the limits of rules: quantities in every notation of the API, resources that the scheduler treats
+specially, label values that look like numbers, taints and tolerations that nearly match. Most worlds leave most
+aspects out, so that decisions depend on different rules.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany")
 
 @dataclasses.dataclass
 class Worlds:
-    """A series of worlds; the same seed gives the same ones."""
+    """A series of worlds, the same for the same seed."""
 
     seed: int
 
@@ -93,8 +93,8 @@ class Worlds:
 
     def draw(self) -> Manifest:
         """One world: `pod`, `nodes`, `pods`, `namespaces` (their labels, by name)."""
-        company, others = (0.5, 0.08) if self._chance(0.5) else (0, 0.3)
-        likely = {**dict.fromkeys(_ASPECTS, others), **dict.fromkeys(sorted(_COMPANY), company)}
+        company, otherwise = (0.5, 0.08) if self._chance(0.5) else (0, 0.3)
+        likely = {**dict.fromkeys(_ASPECTS, otherwise), **dict.fromkeys(sorted(_COMPANY), company)}
         # What decides would be something else, if company were tried together with all that can keep a pod off.
         self._on = frozenset(aspect for aspect, chance in likely.items() if self._chance(chance))
         if self._chance(0.25):
@@ -174,7 +174,7 @@ class Worlds:
     # -- storage
 
     def _storage(self, pod: Manifest) -> Manifest:
-        """Volumes and claims, of which the pod uses some."""
+        """Volumes and claims, some of which the pod uses."""
         names = [f"claim-{number}" for number in range(self._random.randint(1, 3))]
         volumes = [self._volume(f"volume-{number}") for number in range(self._random.randint(1, 5))]
         claims = [self._claim(name, pod["metadata"]["namespace"], volumes) for name in names]
@@ -281,7 +281,7 @@ class Worlds:
         return constraint
 
     def _label_selector(self, labels: Manifest) -> Manifest:
-        """Mostly one that means the pod itself, as in a group."""
+        """A label selector; mostly one that matches the pod itself, as in a group."""
         if self._chance(0.05):
             return {}
         selector: Manifest = {}
@@ -362,19 +362,19 @@ class Worlds:
         return toleration
 
     def _status(self, spec: Manifest, phase: str) -> Manifest:
-        """As a kubelet leaves it, in the middle of resizes too."""
+        """A pod's status as a kubelet reports it, also during a resize."""
         status: Manifest = {"phase": phase}
         if not self._chance(0.5):
             return status
         for kind, statuses in (("containers", "containerStatuses"), ("initContainers", "initContainerStatuses")):
             for container in spec.get(kind, ()):
-                one: Manifest = {"name": container["name"], "image": "i", "imageID": "", "ready": True}
-                one["restartCount"] = 0
+                reported: Manifest = {"name": container["name"], "image": "i", "imageID": "", "ready": True}
+                reported["restartCount"] = 0
                 if self._chance(0.6):
-                    one["resources"] = {"requests": self._requests(_COMMON)} if self._chance(0.85) else {}
+                    reported["resources"] = {"requests": self._requests(_COMMON)} if self._chance(0.85) else {}
                 if self._chance(0.5):
-                    one["allocatedResources"] = self._requests(("cpu", "memory"))
-                status.setdefault(statuses, []).append(one)
+                    reported["allocatedResources"] = self._requests(("cpu", "memory"))
+                status.setdefault(statuses, []).append(reported)
         if self._chance(0.3):
             reason = self._pick(("Infeasible", "Deferred"))
             status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": reason}]

@@ -1,4 +1,4 @@
-"""The tables of fields in docs/ are those of the schemas."""
+"""The tables of fields in docs/ match the schemas."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_tables_are_up_to_date(tables: Any) -> None:
-    """If not: `make fields`."""
+    """If this fails, run `make fields`."""
     for page in tables.PAGES:
         text = page.read_text()
         assert tables.with_fields(text) == text, page.name
 
 
-def test_each_file_that_users_write_has_its_tables() -> None:
+def test_the_page_of_each_file_that_users_write_has_its_tables() -> None:
     for page, name in (("candidate", "candidate"), ("clusters", "cluster"), ("workloads", "workload")):
         assert f"<!-- fields of {name}:" in (ROOT / "docs" / f"{page}.md").read_text()
 
 
-def test_a_field_is_told_with_its_type_its_default_and_its_meaning(tables: Any) -> None:
+def test_the_row_of_a_field_has_its_type_its_default_and_its_meaning(tables: Any) -> None:
     page = tables.with_fields("<!-- fields of candidate: spec.extender.config -->\n<!-- end of fields -->\n")
     assert "| `weight` | whole number from 1 | `1` | multiplier of its scores" in page
     page = tables.with_fields("<!-- fields of candidate: spec.exclusions[] -->\n<!-- end of fields -->\n")

@@ -32,7 +32,7 @@ def test_no_room_has_more_than_twenty_modules() -> None:
     assert {name: count for name, count in counts.items() if count > MOST_MODULES} == {}
 
 
-def test_our_own_modules_are_imported_for_types_alone_only_where_a_start_is_to_be_light() -> None:
+def test_only_modules_that_must_start_fast_import_own_modules_only_for_types() -> None:
     found = {str(module.relative_to(PACKAGE)): imported_for_types(module) for module in MODULES}
 
     elsewhere = {name: own for name, own in found.items() if own and not {name, name.partition("/")[0]} & LIGHT}

@@ -1,4 +1,4 @@
-"""The JSON Schemas of files: what they take and refuse, and that they say what readers and writers do."""
+"""The JSON Schemas of files: what they accept and refuse, and that they match what readers and writers do."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("candidat
 
 
 def examples(page: str) -> list[Any]:
-    """The whole files that a page shows."""
+    """The complete files that a page shows."""
     blocks = re.findall(r"^```yaml\n(.*?)^```", PAGES[page], re.MULTILINE | re.DOTALL)
     return [yaml.safe_load(text) for text in blocks if text.startswith("apiVersion")]
 
@@ -181,7 +181,7 @@ EVERYTHING: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_what_is_shipped_is_taken(name: str) -> None:
+def test_every_shipped_file_is_valid(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMAS[name]())
     assert SHIPPED[name]
     for file in SHIPPED[name]:
@@ -214,7 +214,7 @@ def test_a_wrong_candidate_is_refused(text: str) -> None:
     assert not VALIDATORS["candidate"].is_valid(spec("Candidate", text))
 
 
-def test_a_candidate_that_extends_another_one_says_only_what_differs() -> None:
+def test_a_candidate_that_extends_another_may_contain_only_differences() -> None:
     differing = {"extends": "../other", "spec": {"claims": {"network": {"window": "1m"}}, "rbac": None}}
     assert VALIDATORS["candidate"].is_valid(differing)
     assert not VALIDATORS["candidate"].is_valid({**differing, "spec": {"claims": {"network": {"windw": "1m"}}}})
@@ -262,10 +262,10 @@ def paths(value: object, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def right(schema: dict[str, Any]) -> Any:
-    """A value that a schema of a record's field takes; of an object, what must be there."""
+    """A valid value for a schema of a record's field; of an object, only its required fields."""
     schema = RECORDS["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-    for one in schema.get("anyOf", ()):
-        return right(one)
+    for form in schema.get("anyOf", ()):
+        return right(form)
     fields = {name: right(schema["properties"][name]) for name in schema.get("required", ())}
     return {"string": "a", "integer": 1, "number": 0.5, "boolean": True, "array": [], "object": fields}.get(
         schema.get("type", ""), fields
@@ -283,7 +283,7 @@ FIELDS = [
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(FIELDS), st.data())
-def test_a_record_is_refused_where_a_saved_history_would_be(field: tuple[str, ...], data: st.DataObject) -> None:
+def test_the_schema_refuses_a_record_exactly_where_its_reader_does(field: tuple[str, ...], data: st.DataObject) -> None:
     kind, *outer, name = field
     record = {"kind": kind, "at": 0.5, **right({"$ref": KINDS[kind].__name__})}
     assert read_record(record).as_dict() == record
@@ -301,9 +301,9 @@ def test_a_record_is_refused_where_a_saved_history_would_be(field: tuple[str, ..
 
 
 def closed(schema: Any) -> Any:
-    """The same, without leave to add fields."""
+    """The same schema, without permission to add fields."""
     if isinstance(schema, list):
-        return [closed(one) for one in schema]
+        return [closed(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     more = {"additionalProperties": False} if "properties" in schema else {}
@@ -311,7 +311,7 @@ def closed(schema: Any) -> Any:
 
 
 @pytest.mark.parametrize("error", [None, HostError("no room", remedy="make some")])
-def test_a_report_has_what_its_schema_says_and_nothing_else(error: SchedproofError | None) -> None:
+def test_a_report_has_only_fields_of_its_schema(error: SchedproofError | None) -> None:
     candidate = Candidate("tested", "tested", AttachedSpec(), Path("candidate.yaml"))
     levels: tuple[Any, ...] = ("required", "recommended")
     verdicts = [
@@ -334,19 +334,19 @@ def test_a_report_has_what_its_schema_says_and_nothing_else(error: SchedproofErr
 # -- that they say what the readers do
 
 
-def test_a_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_schema_command_prints_every_schema(capsys: pytest.CaptureFixture[str]) -> None:
     for name, schema in SCHEMAS.items():
         assert cli.main(["schema", name]) == 0
         assert json.loads(capsys.readouterr().out) == schema()
 
 
-Asked = dict[str, dict[str, Any]]
-"""Path of a field, to what its reader wants to know of it."""
+Requirements = dict[str, dict[str, Any]]
+"""Path of a field, to what its reader requires of it."""
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) -> Asked:
-    """What a reader asks of each field while it reads."""
-    found: Asked = {}
+def requirements_of(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) -> Requirements:
+    """Return what a reader requires of each field while it reads."""
+    found: Requirements = {}
 
     def note(method: str, facts: Callable[..., dict[str, Any]]) -> None:
         original = getattr(Field, method)
@@ -366,82 +366,86 @@ def asked(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) -> Asked:
     note("text", lambda *_: {"type": "string"})
     note("items", lambda _: {"type": "array"})
     note("entries", lambda _: {"type": "object"})
-    with contextlib.suppress(UsageError):  # what is asked counts, not whether the answers were right
+    with contextlib.suppress(UsageError):  # what is required counts, not whether the document is valid
         read()
     return found
 
 
 def described(schema: dict[str, Any], path: str) -> list[dict[str, Any]]:
-    """What a schema says of a field; several where it allows several forms."""
+    """Return what a schema says of a field: one schema for each form that it allows."""
     here = [schema, *schema.get("anyOf", ())]
     if not path:
         return here
     step, _, rest = re.sub(r"^\.", "", path).partition(".")
     if step.startswith("[]"):
-        return [found for one in here if "items" in one for found in described(one["items"], path.removeprefix("[]"))]
+        return [
+            found for form in here if "items" in form for found in described(form["items"], path.removeprefix("[]"))
+        ]
     name, listed, inner = step.partition("[]")
     rest = f"{listed}{inner}{'.' if rest else ''}{rest}"
-    below = [one.get("properties", {}).get(name, one.get("additionalProperties")) for one in here]
-    return [found for one in below if isinstance(one, dict) for found in described(one, rest)]
+    below = [form.get("properties", {}).get(name, form.get("additionalProperties")) for form in here]
+    return [found for inner in below if isinstance(inner, dict) for found in described(inner, rest)]
 
 
-def agrees(said: dict[str, Any], asked: dict[str, Any]) -> bool:
-    """Whether a schema's words are what a reader asks; null is a matter of its own."""
+def agrees(stated: dict[str, Any], required: dict[str, Any]) -> bool:
+    """Whether a field's schema states what its reader requires; null is not compared."""
     words = {
-        "properties": set(said.get("properties", ())), "enum": set(said.get("enum", ())) - {None},
-        **{key: said.get(key) for key in ("minimum", "maximum", "title")},
-        "type": said.get("type", "string" if "enum" in said else None),
+        "properties": set(stated.get("properties", ())), "enum": set(stated.get("enum", ())) - {None},
+        **{key: stated.get(key) for key in ("minimum", "maximum", "title")},
+        "type": stated.get("type", "string" if "enum" in stated else None),
     }  # fmt: skip
     return all(
         value in words["type"] if key == "type" and isinstance(words["type"], list) else words[key] == value
-        for key, value in asked.items()
+        for key, value in required.items()
     )
 
 
-def without_manifests(found: Asked) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Kubernetes' own objects are carried as they are, and names that are no words have no simple path."""
+def without_manifests(found: Requirements) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The fields without those of Kubernetes' own objects, which are passed on, and without names that need quotes in a
+    path.
+    """
     for path, facts in found.items():
         if not re.search(r"template|manifests|\.args|schedulerConfig\.|labels\.|gang\.(pods\.|objects.*\.)|\"", path):
             yield path, facts
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
-def test_a_schema_says_of_each_field_what_its_reader_asks(
+def test_a_schema_describes_each_field_as_its_reader_requires_it(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = {"candidate": lambda file: load_candidate(file, known=CLAIMABLE), "workload": load_workload}[name]
     schema = SCHEMAS[name]()
     schema = schema.get("else", schema)
-    seen: set[str] = set()
+    read_paths: set[str] = set()
     for number, document in enumerate(EVERYTHING[name]):
         file = tmp_path / f"{number}.yaml"
         file.write_text(yaml.safe_dump(document))
         with monkeypatch.context() as patched:
-            found = asked(patched, lambda file=file: load(file))
+            found = requirements_of(patched, lambda file=file: load(file))
         for path, facts in without_manifests(found):
-            said = described(schema, path)
-            assert any(agrees(one, facts) for one in said), (path, facts, said)
-        seen.update(found)
-    unasked = re.compile(r"template|manifests|attached$|barrier$")  # manifests, and what has no fields
-    assert not [path for path in fields(schema) if path not in seen and not unasked.search(path)]
+            forms = described(schema, path)
+            assert any(agrees(form, facts) for form in forms), (path, facts, forms)
+        read_paths.update(found)
+    without_reader = re.compile(r"template|manifests|attached$|barrier$")  # manifests, and what has no fields
+    assert not [path for path in fields(schema) if path not in read_paths and not without_reader.search(path)]
 
 
 def fields(schema: dict[str, Any], path: str = "") -> Iterator[str]:
     """The paths of all fields that a schema names."""
-    for one in (schema, *schema.get("anyOf", ())):
-        for name, field in one.get("properties", {}).items():
+    for form in (schema, *schema.get("anyOf", ())):
+        for name, field in form.get("properties", {}).items():
             inner = f"{path}.{name}" if path else name
             yield inner
             yield from fields(field, inner)
-        if "items" in one:
-            yield from fields(one["items"], f"{path}[]")
+        if "items" in form:
+            yield from fields(form["items"], f"{path}[]")
 
 
 def test_the_cluster_s_schema_has_the_fields_that_its_reader_knows() -> None:
-    said = SCHEMAS["cluster"]()["properties"]["spec"]["properties"]
-    assert set(said) == {*cluster_spec.SPEC_KEYS, *cluster_spec.KIND_KEYS}
-    assert set(said["node"]["properties"]) == set(cluster_spec.NODE_KEYS)
-    assert said["nodes"]["items"]["properties"] == said["node"]["properties"]
+    properties = SCHEMAS["cluster"]()["properties"]["spec"]["properties"]
+    assert set(properties) == {*cluster_spec.SPEC_KEYS, *cluster_spec.KIND_KEYS}
+    assert set(properties["node"]["properties"]) == set(cluster_spec.NODE_KEYS)
+    assert properties["nodes"]["items"]["properties"] == properties["node"]["properties"]
 
 
 GOOD = {
@@ -468,7 +472,7 @@ VALUES = st.sampled_from(
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(SPOTS), VALUES)
-def test_nothing_is_refused_that_a_reader_takes(
+def test_the_schemas_refuse_nothing_that_a_reader_accepts(
     tmp_path_factory: pytest.TempPathFactory, spot: tuple[str, int, tuple[Any, ...]], value: object
 ) -> None:
     name, number, path = spot
@@ -486,7 +490,7 @@ def test_nothing_is_refused_that_a_reader_takes(
 
 
 def taken(name: str, file: Path) -> bool:
-    """Whether a reader of such a file takes it."""
+    """Whether the reader of such a file accepts it."""
     readers: dict[str, tuple[Callable[[Path], object], ...]] = {
         "candidate": (lambda path: load_candidate(path, known=CLAIMABLE),),
         "workload": (load_workload,),

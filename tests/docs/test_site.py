@@ -1,4 +1,4 @@
-"""The pages that tools/site generates, and what it takes from other files. `make docs` builds the site of them."""
+"""The pages that tools/site generates, and what it copies from other files. `make docs` builds the site."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def generator(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Imports a module of the generator, whose folder is on no path."""
+    """Import a module of the generator, whose folder is not on the path."""
     monkeypatch.syspath_prepend(ROOT / "tools" / "site")
     return importlib.import_module
 
@@ -29,11 +29,11 @@ def pages_of(entry: Any) -> Iterator[str]:
     """The pages in a table of contents."""
     if isinstance(entry, str):
         yield entry
-    for one in entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ():
-        yield from pages_of(one)
+    for inner in entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ():
+        yield from pages_of(inner)
 
 
-def test_each_clause_has_a_page_that_says_what_breaks_it_and_how_to_fix_that(generator: Any) -> None:
+def test_each_clause_has_a_page_with_its_guarantee_and_fix(generator: Any) -> None:
     pages = generator("clause_pages").clause_pages()
     for clause in CATALOGUE.values():
         page = pages[generator("prose").clause_page(clause.id)]
@@ -62,7 +62,7 @@ def test_each_command_and_its_options_are_in_the_reference(generator: Any) -> No
 
 
 def test_each_page_is_in_the_table_of_contents() -> None:
-    """Of the pages that are files; `make docs` says the same, in half a minute."""
+    """Files only; `make docs` checks all pages, in half a minute."""
     contents = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
     listed = set(re.findall(r"([\w-]+\.md)$", contents, re.MULTILINE))
     assert {page.name for page in (ROOT / "docs").glob("*.md")} <= listed
@@ -75,20 +75,20 @@ def test_clauses_that_upstreams_tests_are_compared_with_exist() -> None:
     assert named <= {*CATALOGUE}
 
 
-def test_of_each_described_system_it_is_told_what_was_found_and_by_which_clause() -> None:
+def test_the_page_of_described_systems_names_every_planted_defect_and_its_clauses() -> None:
     sections = re.split(r"^## ", (ROOT / "docs" / "described.md").read_text(), flags=re.MULTILINE)[1:]
-    told = {
+    described = {
         (section.split(":")[0], row.split("|")[1].strip()): {*re.findall(r"`([a-z]+/[a-z-]+)`", row)} & {*CATALOGUE}
         for section in sections
         for row in re.findall(r"^\|.*$", section, re.MULTILINE)[2:]
     }
     rows = [row for row in yaml.safe_load((ROOT / "fixtures" / "defects.yaml").read_text()) if "system" in row]
     planted = {(row["system"], row["candidate"].rpartition("/")[2]): set(row["fails"]) for row in rows}
-    assert told.keys() == planted.keys()
-    assert all(clauses and clauses <= planted[row] for row, clauses in told.items())
+    assert described.keys() == planted.keys()
+    assert all(clauses and clauses <= planted[row] for row, clauses in described.items())
 
 
-def test_each_section_that_a_page_takes_from_another_file_exists(generator: Any) -> None:
+def test_each_section_that_a_page_includes_from_another_file_exists(generator: Any) -> None:
     for page in (ROOT / "docs").glob("*.md"):
         assert "<!-- from" not in generator("prose").with_sections(page.read_text())
 
@@ -115,15 +115,17 @@ def test_a_section_ends_at_the_next_heading_and_not_at_a_comment_of_a_shell(gene
         ("```\n`core/binds`\n```", "```\n`core/binds`\n```"),
     ],
 )
-def test_links_hold_on_the_site_and_names_of_clauses_are_links(generator: Any, written: str, shown: str) -> None:
+def test_links_are_rewritten_for_the_site_and_names_of_clauses_are_links(
+    generator: Any, written: str, shown: str
+) -> None:
     assert generator("prose").linked(written, "judge.md") == shown
 
 
-def test_text_that_markdown_would_read_otherwise_is_escaped(generator: Any) -> None:
+def test_text_with_markdown_syntax_is_escaped(generator: Any) -> None:
     assert generator("prose").escaped("*, <b> | `a*|` [x]") == "\\*, &lt;b> \\| `a*\\|` \\[x]"
 
 
-def test_each_field_of_what_a_run_writes_is_in_the_reference(generator: Any) -> None:
+def test_each_field_of_the_files_that_a_run_writes_is_in_the_reference(generator: Any) -> None:
     pages = generator("data_pages").data_pages()
     for kind, model in KINDS.items():
         _, _, section = pages["reference/history.md"].partition(f"\n## `{kind}`\n")

@@ -1,4 +1,4 @@
-"""What decides about pods is varied in the clauses: docs/varied.md has each field that the oracle reads."""
+"""docs/varied.md has values for each field of pods and nodes that the oracle reads."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ..differential.fields import PAGE, WORLDS, read_by_the_oracle
 NOT_VARIED = {"Pod.status.allocatedResources.*", "Pod.status.resources.requests.*"}
 """docs/varied.md says why."""
 FEWEST = 40
-"""Fields: were the oracle asked nothing, it would read none."""
+"""Fields: an oracle that is not called reads none."""
 
 
-def test_every_field_that_is_read_has_values() -> None:
+def test_every_field_that_the_oracle_reads_has_values() -> None:
     values = {
         field: int(count) for field, count in re.findall(r"^\| `(\S+)` \| (\d+) \|", PAGE.read_text(), re.MULTILINE)
     }

@@ -1,4 +1,4 @@
-"""Words that are not used of software, in what users and developers read."""
+"""Words that texts for users and developers do not use of software."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ READ = (
 )  # fmt: skip
 
 
-def test_software_is_it() -> None:
+def test_texts_use_no_personal_pronouns_for_software() -> None:
     files = {path for pattern in READ for path in ROOT.glob(pattern) if path.is_file()}
     assert len(files) > 500
     found = [

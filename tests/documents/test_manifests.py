@@ -1,4 +1,4 @@
-"""Files of manifests: what is taken, and that a mistake is answered with its place."""
+"""Files of manifests: what is accepted, and that a mistake is reported with its place."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ TWO = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n# nothing\n---
 ITEM = "  - {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"
 
 
-def test_documents_and_the_items_of_lists_are_manifests_one_by_one(tmp_path: Path) -> None:
+def test_each_document_and_each_item_of_a_list_is_a_manifest(tmp_path: Path) -> None:
     (tmp_path / "all.yaml").write_text(TWO + ITEM)
-    assert [one["kind"] for one in read_manifests(tmp_path / "all.yaml")] == ["Namespace", "ConfigMap"]
+    assert [manifest["kind"] for manifest in read_manifests(tmp_path / "all.yaml")] == ["Namespace", "ConfigMap"]
 
 
 def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     for name, kind in (("2.json", "B"), ("10.yaml", "A"), ("note.txt", "C"), ("3.yml", "D")):
         (tmp_path / name).write_text(f'{{"apiVersion": "v1", "kind": "{kind}", "metadata": {{"name": "x"}}}}')
-    assert [one["kind"] for one in read_manifests(tmp_path)] == ["A", "B", "D"]
+    assert [manifest["kind"] for manifest in read_manifests(tmp_path)] == ["A", "B", "D"]
     assert not is_kustomization(tmp_path)
     (tmp_path / "kustomization.yaml").touch()
     assert is_kustomization(tmp_path)
@@ -40,7 +40,7 @@ def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
         ("a: \0", 0, "not-yaml"),
     ],
 )
-def test_what_is_no_manifest_is_answered_with_its_place(tmp_path: Path, text: str, line: int, code: str) -> None:
+def test_an_invalid_manifest_is_reported_with_its_place(tmp_path: Path, text: str, line: int, code: str) -> None:
     (tmp_path / "it.yaml").write_text(text)
     with pytest.raises(DescriptorError) as caught:
         read_manifests(tmp_path / "it.yaml")
@@ -49,6 +49,6 @@ def test_what_is_no_manifest_is_answered_with_its_place(tmp_path: Path, text: st
     assert problem.fix
 
 
-def test_a_file_that_cannot_be_read_says_so(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DescriptorError, match="cannot be read"):
         read_manifests(tmp_path / "nowhere.yaml")

@@ -17,7 +17,7 @@ CUT, GONE, OVER = object(), object(), object()
 
 
 class Apiserver:
-    """Lists and watches over plain HTTP; remembers all requests; answers writes as it is told."""
+    """Lists and watches over plain HTTP; records all requests; answers writes as set by the test."""
 
     def __init__(self) -> None:
         self.objects: dict[str, list[Manifest]] = {"pods": [], "nodes": [], "namespaces": []}
@@ -40,17 +40,17 @@ class Apiserver:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def seen(self, method: str, part: str = "") -> list[tuple[str, Any]]:
-        """The requests of that method whose path has that part: path and body."""
+        """The requests with that method whose path contains that part: path and body."""
         with self.changed:
             return [(path, body) for verb, path, body in self.requests if verb == method and part in path]
 
     def watches(self, kind: str) -> int:
-        """How many watches are open."""
+        """Number of open watches."""
         with self.changed:
             return sum(watched == kind for watched, _ in self._watches)
 
     def send(self, kind: str, what: str, manifest: Manifest) -> None:
-        """Let the open watches of that kind show an event."""
+        """Send an event to the open watches of that kind."""
         with self.changed:
             self.version += 1
             manifest = {**manifest, "metadata": {**manifest.get("metadata", {}), "resourceVersion": str(self.version)}}
@@ -59,13 +59,15 @@ class Apiserver:
                     events.put({"type": what, "object": manifest})
 
     def end(self, how: object = CUT) -> None:
-        """End all open watches: by a broken connection (CUT), an event that it is GONE, or as planned (OVER)."""
+        """End all open watches: by a broken connection (CUT), an event that the version is GONE, or normally (OVER)."""
         with self.changed:
             for _, events in self._watches:
                 events.put(how)
 
     def answer(self, method: str, url: str, content_type: str, body: Any) -> tuple[int, Any]:  # noqa: ARG002
-        """The status code and the document that answer a request which is no watch. Called while `changed` is held."""
+        """Return the status code and the document that answer a request other than a watch. Called while `changed` is
+        held.
+        """
         if method != "GET":
             return (201, {"kind": "Status", "status": "Success"}) if method == "POST" else (200, {})
         *_, kind = urlsplit(url).path.split("/")
@@ -75,11 +77,13 @@ class Apiserver:
         return (200, found[0]) if found else (404, {"message": "not found"})
 
     def admit(self, method: str, url: str, authorization: str, body: Any) -> tuple[int, Any] | None:  # noqa: ARG002
-        """The answer to a request that is refused before it is carried out. Called without `changed`: it may wait."""
+        """Return the answer to a request that is refused before it is carried out. Called without `changed`: it may
+        wait.
+        """
         return None
 
     def missed(self, kind: str, since: int) -> Iterable[object]:  # noqa: ARG002 - nothing is kept
-        """What a watch that begins at a resourceVersion shows at once: events, or CUT or GONE."""
+        """Return what a watch that begins at a resourceVersion receives at once: events, or CUT or GONE."""
         return ()
 
     def close(self) -> None:
@@ -102,7 +106,7 @@ class _Server(http.server.ThreadingHTTPServer):
         self.server_address = self.socket.getsockname()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is its own business."""
+        """A client that has disconnected is not an error."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -195,4 +199,4 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                     self.connection.shutdown(socket.SHUT_RDWR)
 
     def log_message(self, *_: Any) -> None:
-        """The requests are kept."""
+        """Requests are recorded, not logged."""

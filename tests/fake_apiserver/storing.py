@@ -1,4 +1,4 @@
-"""An apiserver that keeps what it is sent, as far as the harness's client asks: see `Storing`."""
+"""An apiserver that stores objects, as far as the harness's client needs it: see `Storing`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MERGE, _APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 
 
 class RefusalError(Exception):
-    """An answer that is an error: a status code, and the reason and the message of its Status object."""
+    """An error response: a status code, and the reason and the message of its Status object."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class RefusalError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class _Target:
-    """What a path names; `name` is empty for all of a resource."""
+    """What a path names; `name` is empty for a whole resource."""
 
     resource: str
     namespace: str = ""
@@ -66,7 +66,7 @@ class Storing(Apiserver):
 
     It validates nothing but what is named here: namespaces and names that are missing or taken (404, 409), the uid and
     resourceVersion that a write names (409), the content type of a patch (415), a bound pod that is bound again (409).
-    No answer has apiVersion and kind, which a real one's lack only in lists.
+    No answer has apiVersion and kind, which a real apiserver omits only in lists.
     Validating webhooks are called for Bindings and for the statuses of pods; a bearer token is taken for a user's name.
     Tokens of ServiceAccounts are accepted as long as the Secret exists that they are bound to, if any.
     There are no controllers but those in `controllers`: a test plays what a cluster would do, or does it by `patch`.
@@ -81,7 +81,7 @@ class Storing(Apiserver):
         self.refusals: dict[tuple[str, str], list[RefusalError]] = {}
         """By method and resource, what the next such requests are answered."""
         self.oldest = 0
-        """Watches that begin at an earlier resourceVersion are told that it is GONE."""
+        """Watches that begin at an earlier resourceVersion receive GONE."""
         self.annotations: list[Manifest] = []
         """What webhooks had written into the audit log, in order."""
         self._tokens: dict[str, Manifest] = {}
@@ -92,17 +92,17 @@ class Storing(Apiserver):
     # -- for tests
 
     def read(self, resource: str, name: str, namespace: str = "") -> Manifest:
-        """The object as it is; `KeyError` where there is none."""
+        """Return the object as stored; raise `KeyError` if there is none."""
         with self.changed:
             return copy.deepcopy(self._stored[resource, namespace, name])
 
     def names(self, resource: str) -> list[str]:
-        """Of all objects of a resource, in every namespace."""
+        """Return the names of all objects of a resource, in every namespace."""
         with self.changed:
             return [name for kind, _, name in self._stored if kind == resource]
 
     def snapshot(self) -> dict[tuple[str, str, str], Manifest]:
-        """All objects by resource, namespace and name, without their resourceVersions."""
+        """Return all objects by resource, namespace and name, without their resourceVersions."""
         with self.changed:
             objects = copy.deepcopy(self._stored)
         for manifest in objects.values():
@@ -110,7 +110,7 @@ class Storing(Apiserver):
         return objects
 
     def store(self, resource: str, manifest: Manifest, namespace: str = "") -> Manifest:
-        """Have an object, with its status, as if it had been created by another client."""
+        """Store an object, with its status, as if another client had created it."""
         with self.changed:
             return self._add(_Target(resource, namespace), manifest)
 
@@ -126,7 +126,7 @@ class Storing(Apiserver):
             self._remove(_Target(resource, namespace, name))
 
     def bind(self, namespace: str, pod: str, node: str) -> None:
-        """Put a pod on a node, as a scheduler would."""
+        """Bind a pod to a node, as a scheduler would."""
         with self.changed:
             self._bind(_Target("pods", namespace, pod, "binding"), {"metadata": {}, "target": {"name": node}})
 
@@ -150,7 +150,7 @@ class Storing(Apiserver):
         return None
 
     def _webhooks(self, target: _Target, operation: str) -> list[Manifest]:
-        """Those to call. Namespaces are only selected by names."""
+        """The webhooks to call. Namespaces are selected only by names."""
         resource = f"{target.resource}/{target.subresource}".rstrip("/")
         here = {"kubernetes.io/metadata.name": target.namespace}
         with self.changed:
@@ -167,8 +167,8 @@ class Storing(Apiserver):
         parts = urlsplit(url)
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
         try:
-            if (told := self._discovery(parts.path)) is not None:
-                return 200, told
+            if (discovered := self._discovery(parts.path)) is not None:
+                return 200, discovered
             target = _Target.of(parts.path)
             if refusals := self.refusals.get((method, target.resource)):
                 raise refusals.pop(0)
@@ -239,7 +239,7 @@ class Storing(Apiserver):
         return {"items": items, "metadata": {"resourceVersion": str(self.version)}}
 
     def _matching(self, target: _Target, query: dict[str, str]) -> Iterator[Manifest]:
-        """Selectors are lists of `path=value`."""
+        """The objects that match selectors, which are lists of `path=value`."""
         for (resource, _, _), item in self._stored.items():
             wanted = dict(pair.split("=", 1) for pair in query.get("labelSelector", "").split(",") if pair)
             fields = dict(pair.split("=", 1) for pair in query.get("fieldSelector", "").split(",") if pair)
@@ -310,7 +310,9 @@ class Storing(Apiserver):
     # -- writes
 
     def _write(self, target: _Target, manifest: Manifest) -> Manifest:
-        """As the newest version. What changes nothing is no write; without its last finalizer, what ends is gone."""
+        """Store the newest version. A write that changes nothing makes no version; a deleted object without finalizers
+        is removed.
+        """
         before = self._stored.get(target.key)
         manifest = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
         metadata = manifest["metadata"] = {**manifest["metadata"]}
@@ -348,7 +350,7 @@ class Storing(Apiserver):
 
 
 def _review(webhook: Manifest, request: Manifest) -> Manifest:
-    """The AdmissionResponse of a webhook, whose certificate is verified. One that does not respond is ignored."""
+    """The AdmissionResponse of a webhook, whose certificate is verified; no response counts as allowed."""
     client = webhook["clientConfig"]
     trust = ssl.create_default_context(cadata=base64.b64decode(client["caBundle"]).decode())
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}

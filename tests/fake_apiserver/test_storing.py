@@ -1,4 +1,4 @@
-"""The storing apiserver by the harness's own client: what its tests rely on is what an apiserver does."""
+"""The storing apiserver, through the harness's own client: what other tests rely on is what an apiserver does."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def api(server: Storing) -> Api:
     return Api(server.url, None)
 
 
-def test_what_was_created_is_read_and_listed(api: Api) -> None:
+def test_a_created_object_is_read_and_listed(api: Api) -> None:
     made = api.create("pods", POD, "ns")
     assert made["metadata"].keys() > {"uid", "resourceVersion", "creationTimestamp"}
     assert made["metadata"]["namespace"] == "ns"
@@ -52,12 +52,12 @@ def test_what_was_created_is_read_and_listed(api: Api) -> None:
     [({"labelSelector": "app=x"}, 1), ({"labelSelector": "app=y"}, 0),
      ({"fieldSelector": "metadata.name=a"}, 1), ({"fieldSelector": "spec.nodeName=n"}, 0)],
 )  # fmt: skip
-def test_a_list_is_what_its_selectors_match(api: Api, query: dict[str, str], found: int) -> None:
+def test_a_list_contains_the_objects_that_its_selectors_match(api: Api, query: dict[str, str], found: int) -> None:
     api.create("pods", POD, "ns")
     assert len(api.list("pods", **query)["items"]) == found
 
 
-def test_names_that_are_missing_or_taken(api: Api) -> None:
+def test_missing_names_are_not_found_and_existing_names_conflict(api: Api) -> None:
     api.create("pods", POD, "ns")
     with pytest.raises(Conflict) as taken:
         api.create("pods", POD, "ns")
@@ -99,7 +99,7 @@ def test_empty_annotations_are_left_out(api: Api) -> None:
     assert api.merge("nodes", "n", {"metadata": {"annotations": {}}}) == made
 
 
-def test_a_status_is_changed_by_its_subresource_alone(api: Api) -> None:
+def test_a_status_is_changed_only_by_its_subresource(api: Api) -> None:
     api.create("pods", POD, "ns")
     patch = {"spec": {"x": 1}, "status": {"phase": "Running"}}
     assert api.merge("pods", "a", patch, "ns")["status"] == {"phase": "Pending"}
@@ -107,7 +107,7 @@ def test_a_status_is_changed_by_its_subresource_alone(api: Api) -> None:
     assert (changed["spec"]["x"], changed["status"]) == (1, {"phase": "Running"})
 
 
-def test_a_patch_of_another_version_or_incarnation_conflicts(api: Api) -> None:
+def test_a_patch_with_another_resource_version_or_uid_conflicts(api: Api) -> None:
     api.create("pods", POD, "ns")
     for key in ("resourceVersion", "uid"):
         with pytest.raises(Conflict):
@@ -117,7 +117,7 @@ def test_a_patch_of_another_version_or_incarnation_conflicts(api: Api) -> None:
     assert unknown.value.status == 415
 
 
-def test_applying_creates_and_then_changes(api: Api) -> None:
+def test_apply_creates_and_then_updates(api: Api) -> None:
     path = api.object_path("v1", "configmaps", "ns", "c")
     manifest: dict[str, Any] = {"metadata": {"name": "c"}, "data": {"a": "1"}}
     uid = api.apply(path, manifest)["metadata"]["uid"]
@@ -131,17 +131,17 @@ def test_applying_creates_and_then_changes(api: Api) -> None:
 def test_a_pod_is_bound_once(api: Api) -> None:
     uid = api.create("pods", POD, "ns")["metadata"]["uid"]
     with pytest.raises(Conflict):
-        api.bind("ns", "a", "n", uid="of another one")
+        api.bind("ns", "a", "n", uid="another")
     api.bind("ns", "a", "n", uid=uid)
     assert api.get("pods", "a", "ns")["spec"]["nodeName"] == "n"
     with pytest.raises(Conflict):
         api.bind("ns", "a", "m")
 
 
-def test_deleting_respects_uids_finalizers_and_the_grace_of_what_runs(api: Api, server: Storing) -> None:
+def test_deletion_respects_uids_finalizers_and_the_grace_period_of_running_pods(api: Api, server: Storing) -> None:
     api.create("pods", {**POD, "metadata": {"name": "a", "finalizers": ["f"]}}, "ns")
     with pytest.raises(Conflict):
-        api.delete("pods", "a", "ns", uid="of another one")
+        api.delete("pods", "a", "ns", uid="another")
     api.delete("pods", "a", "ns", grace=9)
     metadata = api.get("pods", "a", "ns")["metadata"]
     assert ("deletionTimestamp" in metadata, metadata["deletionGracePeriodSeconds"]) == (True, 0), "it does not run"
@@ -155,7 +155,7 @@ def test_deleting_respects_uids_finalizers_and_the_grace_of_what_runs(api: Api, 
     assert server.names("pods") == []
 
 
-def test_a_watch_shows_what_came_after_its_version(api: Api, server: Storing) -> None:
+def test_a_watch_sends_the_events_after_its_resource_version(api: Api, server: Storing) -> None:
     begin = api.list("pods")["metadata"]["resourceVersion"]
     api.create("nodes", {"metadata": {"name": "n"}})
     api.create("pods", POD, "ns")
@@ -172,13 +172,13 @@ def test_a_watch_shows_what_came_after_its_version(api: Api, server: Storing) ->
     assert list(events) == []
 
 
-def test_a_version_that_is_forgotten_is_gone(api: Api, server: Storing) -> None:
+def test_a_watch_from_an_expired_resource_version_is_gone(api: Api, server: Storing) -> None:
     server.oldest = server.version + 1
     event = next(iter(api.watch("pods", str(server.version))))
     assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
 
-def test_a_controller_answers_each_write(api: Api, server: Storing) -> None:
+def test_a_controller_reacts_to_each_write(api: Api, server: Storing) -> None:
     def run(what: str, pod: dict[str, Any]) -> None:
         if what != "DELETED" and pod["spec"].get("nodeName"):
             server.patch("pods", "a", {"status": {"phase": "Running"}}, "ns")
@@ -190,7 +190,7 @@ def test_a_controller_answers_each_write(api: Api, server: Storing) -> None:
     assert api.get("pods", "a", "ns")["status"]["phase"] == "Running"
 
 
-def test_discovery_tells_what_is_served(api: Api, server: Storing) -> None:
+def test_discovery_lists_the_served_kinds(api: Api, server: Storing) -> None:
     served = {"name": "queues", "kind": "Queue", "namespaced": True}
     server.kinds["batch.example.com/v1"] = [served]
     assert api.discovered("batch.example.com/v1") == (served,)
@@ -199,7 +199,7 @@ def test_discovery_tells_what_is_served(api: Api, server: Storing) -> None:
             api.discovered(version)
 
 
-def test_faults_to_order_come_before_any_answer(api: Api, server: Storing) -> None:
+def test_a_configured_fault_answers_a_write_before_it_is_stored(api: Api, server: Storing) -> None:
     server.writes = [503]
     with pytest.raises(ApiError) as refused:
         api.create("pods", POD, "ns")
@@ -209,15 +209,15 @@ def test_faults_to_order_come_before_any_answer(api: Api, server: Storing) -> No
 
 @contextlib.contextmanager
 def webhook(folder: Path, answer: dict[str, Any]) -> Iterator[tuple[Manifest, list[Any]]]:
-    """A webhook for Bindings in the namespace `ns`: its configuration, and the requests that it gets."""
-    asked: list[Any] = []
+    """A webhook for Bindings in the namespace `ns`: its configuration, and the requests that it receives."""
+    received: list[Any] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"])
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"])
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(json.dumps({"response": {"uid": asked[-1]["uid"], **answer}}).encode())
+            self.wfile.write(json.dumps({"response": {"uid": received[-1]["uid"], **answer}}).encode())
 
         def log_message(self, *_: object) -> None:
             pass
@@ -237,14 +237,16 @@ def webhook(folder: Path, answer: dict[str, Any]) -> Iterator[tuple[Manifest, li
                 "rules": [{"operations": ["CREATE"], "resources": ["pods/binding", "bindings"]}],
                 "clientConfig": {"url": f"https://127.0.0.1:{server.server_port}/", "caBundle": bundle},
             }],
-        }, asked  # fmt: skip
+        }, received  # fmt: skip
         server.shutdown()
 
 
-def test_a_webhook_is_called_for_what_its_rules_name_until_it_is_deleted(server: Storing, tmp_path: Path) -> None:
+def test_a_webhook_is_called_for_requests_that_match_its_rules_until_it_is_deleted(
+    server: Storing, tmp_path: Path
+) -> None:
     api = Api(server.url, None, token="scheduler")
     server.store("namespaces", {"metadata": {"name": "other"}})
-    with webhook(tmp_path, {"allowed": True, "auditAnnotations": {"a": "1"}}) as (configuration, asked):
+    with webhook(tmp_path, {"allowed": True, "auditAnnotations": {"a": "1"}}) as (configuration, received):
         api.create("validatingwebhookconfigurations", configuration)
         for namespace in ("ns", "other"):
             api.create("pods", POD, namespace)
@@ -252,18 +254,18 @@ def test_a_webhook_is_called_for_what_its_rules_name_until_it_is_deleted(server:
         api._json("POST", "/api/v1/namespaces/ns/bindings", binding, query={"dryRun": "All"})
         for namespace in ("ns", "other"):
             api.bind(namespace, "a", "n")
-        calls = [(request["name"], request["namespace"], request["dryRun"]) for request in asked]
+        calls = [(request["name"], request["namespace"], request["dryRun"]) for request in received]
         assert calls == [("", "ns", True), ("a", "ns", False)]
-        assert asked[1]["userInfo"] == {"username": "scheduler"}
-        assert [request["object"]["target"]["name"] for request in asked] == ["n", "n"]
+        assert received[1]["userInfo"] == {"username": "scheduler"}
+        assert [request["object"]["target"]["name"] for request in received] == ["n", "n"]
         assert server.annotations == [{"a": "1"}] * 2
         api.delete("validatingwebhookconfigurations", "w")
         api.create("pods", {**POD, "metadata": {"name": "b"}}, "ns")
         api.bind("ns", "b", "n")
-        assert len(asked) == 2
+        assert len(received) == 2
 
 
-def test_a_webhook_refuses_a_binding_with_its_own_code(server: Storing, api: Api, tmp_path: Path) -> None:
+def test_a_webhook_denies_a_binding_with_its_own_status_code(server: Storing, api: Api, tmp_path: Path) -> None:
     api.create("pods", POD, "ns")
     refusal = {"allowed": False, "status": {"code": 503, "reason": "ServiceUnavailable"}}
     with webhook(tmp_path, refusal) as (configuration, _):

@@ -1,4 +1,4 @@
-"""Real processes that do something, and wait to be told to end."""
+"""Real processes that run until their standard input ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AWAIT = "import sys; sys.stdin.read()\n"
 
 @contextlib.contextmanager
 def running(code: str) -> Iterator[subprocess.Popen[str]]:
-    """A Python process that has said that it is ready, and ends with us."""
+    """A Python process that has printed that it is ready, and ends with this context."""
     with subprocess.Popen(
         [sys.executable, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         start_new_session=True,

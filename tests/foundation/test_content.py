@@ -1,4 +1,4 @@
-"""What the harness is pointed at is found in a checkout and in an installed wheel alike."""
+"""Files that the harness needs are found in a checkout and in an installed wheel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHIPPED = (
 
 
 @pytest.mark.parametrize("parts", SHIPPED)
-def test_what_is_shipped_is_found(parts: tuple[str, ...]) -> None:
+def test_every_shipped_file_is_found(parts: tuple[str, ...]) -> None:
     assert content(*parts).exists()
 
 
@@ -35,19 +35,19 @@ def package(home: Path) -> Path:
     return folder
 
 
-def test_in_a_checkout_content_lies_beside_the_source_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_checkout_content_is_beside_the_source_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PACKAGE", package(tmp_path / "harness"))
     assert content("clusters", "embedded.yaml") == tmp_path / "clusters" / "embedded.yaml"
 
 
-def test_in_a_wheel_content_lies_inside_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_wheel_content_is_inside_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed = package(tmp_path / "site-packages")
     (installed / "content").mkdir()
     monkeypatch.setattr(module, "_PACKAGE", installed)
     assert content("clusters", "embedded.yaml") == installed / "content" / "clusters" / "embedded.yaml"
 
 
-def test_the_description_of_the_package_has_no_link_that_leads_nowhere() -> None:
+def test_the_readme_of_the_package_has_only_absolute_links() -> None:
     root = content("suites").parent
     described = root / tomllib.loads((root / "pyproject.toml").read_text())["project"]["readme"]
     targets = re.findall(r"\]\(([^)]*)\)|(?:href|src)=\"([^\"]*)\"", described.read_text())

@@ -1,4 +1,4 @@
-"""A full disk is named, whatever it has led to."""
+"""A full disk is named as the cause of any error that it leads to."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from schedproof.foundation.errors import DeadlineExceededError, HostError
 EVERYTHING = 1 << 62
 
 
-def test_a_disk_with_space_ends_no_wait(tmp_path: Path) -> None:
+def test_a_disk_with_free_space_is_not_an_error(tmp_path: Path) -> None:
     assert DiskSpace(tmp_path / "not" / "there" / "yet").exit_error() is None
 
 
-def test_the_error_names_the_folder_and_what_to_do(tmp_path: Path) -> None:
+def test_the_error_of_a_full_disk_names_the_folder_and_a_remedy(tmp_path: Path) -> None:
     error = DiskSpace(tmp_path / "report", least=EVERYTHING).exit_error()
     assert error is not None
     assert str(tmp_path / "report") in error.message
@@ -35,14 +35,14 @@ def test_an_error_that_follows_from_a_full_disk_names_the_disk(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_another_disk_is_named_by_the_file(tmp_path: Path, number: int) -> None:
+def test_an_error_of_another_disk_names_the_file(tmp_path: Path, number: int) -> None:
     with pytest.raises(HostError, match=r"cannot write /scratch/x") as raised, naming_full_disk(tmp_path):
         raise OSError(number, os.strerror(number), "/scratch/x")
     assert raised.value.remedy
 
 
 @pytest.mark.parametrize("error", [DeadlineExceededError("waited 60 s"), PermissionError(errno.EACCES, "no")])
-def test_other_errors_stay_what_they_are(tmp_path: Path, error: Exception) -> None:
+def test_other_errors_are_unchanged(tmp_path: Path, error: Exception) -> None:
     with pytest.raises(type(error)) as raised, naming_full_disk(tmp_path):
         raise error
     assert raised.value is error

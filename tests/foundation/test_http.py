@@ -1,4 +1,4 @@
-"""One request and its answer."""
+"""One HTTP request and its answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedproof.foundation.http import connect, exchange
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    """Answers a POST with a header, its body and a byte that is no UTF-8, and a GET with half of an answer."""
+    """Answers a POST with a header, its body and a byte that is not UTF-8, and a GET with half of an answer."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -40,18 +40,18 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def test_what_was_sent_and_answered(server: str) -> None:
+def test_the_request_is_sent_and_status_and_text_are_returned(server: str) -> None:
     answer = exchange(connect(server, 5), "POST", "/", b" body ", {"X-Said": "this"})
     assert answer == (418, "this body \N{REPLACEMENT CHARACTER}")
 
 
-def test_half_an_answer_is_none(server: str) -> None:
+def test_a_truncated_answer_has_status_0_and_the_error(server: str) -> None:
     status, text = exchange(connect(server, 5), "GET", "/")
     assert status == 0
     assert text.startswith("IncompleteRead: ")
 
 
-def test_where_nobody_listens() -> None:
+def test_a_refused_connection_has_status_0_and_the_error() -> None:
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as closed:
         port = closed.server_port
     assert exchange(connect(f"http://127.0.0.1:{port}", 5), "GET", "/") == (
@@ -60,6 +60,6 @@ def test_where_nobody_listens() -> None:
     )
 
 
-def test_the_scheme_says_whether_it_is_encrypted() -> None:
+def test_the_scheme_of_the_url_decides_on_tls() -> None:
     assert isinstance(connect("https://127.0.0.1:1", 5), http.client.HTTPSConnection)
     assert not isinstance(connect("http://127.0.0.1:1", 5), http.client.HTTPSConnection)

@@ -1,4 +1,4 @@
-"""Signals that end a run raise KeyboardInterrupt at a moment at which that does no harm."""
+"""Signals that end a run raise KeyboardInterrupt where that does no harm."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def run(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", BEGIN + script], capture_output=True, text=True, check=False)
 
 
-def test_elsewhere_it_is_raised_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_of_an_import_an_interrupt_is_raised_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interrupts, "_interrupted", False)  # and back, for the tests that follow
     assert not is_importing(sys._getframe())
     with pytest.raises(KeyboardInterrupt):
         interrupt(15, sys._getframe())
 
 
-def test_the_import_machinery_is_told_from_what_it_imports() -> None:
+def test_frames_of_the_import_machinery_are_recognized() -> None:
     assert is_importing(IMPORTING)  # type: ignore[arg-type]
 
 
-def test_in_the_middle_of_an_import_it_is_raised_a_moment_later() -> None:
+def test_during_an_import_an_interrupt_is_raised_shortly_afterwards() -> None:
     done = run(
         "importing = types.SimpleNamespace(f_code=types.SimpleNamespace(co_filename='<frozen importlib._bootstrap>'))\n"
         "interrupt(signal.SIGTERM, importing)\n"
@@ -47,7 +47,7 @@ def test_in_the_middle_of_an_import_it_is_raised_a_moment_later() -> None:
     assert (done.returncode, done.stdout) == (0, "not at once\nlater\n"), done.stderr
 
 
-def test_what_an_interrupt_left_half_made_is_not_told_of() -> None:
+def test_errors_of_objects_that_an_interrupt_left_half_made_are_not_printed() -> None:
     done = run(
         "Half()\nprint('before')\n"
         "try:\n    signal.raise_signal(signal.SIGTERM)\nexcept KeyboardInterrupt:\n    Half()\n"

@@ -1,4 +1,4 @@
-"""What a power cut left is removed; what is alive, or not ours, is not touched."""
+"""`clean` removes directories that a power cut left; directories in use and foreign directories are not touched."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schedproof.foundation.processes.leftovers import remove_leftovers
 
 @pytest.fixture(autouse=True)
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary files are put."""
+    """The folder for temporary files."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -33,17 +33,17 @@ def sandbox(folder: Path, name: str = "schedproof-abc123", *, owner: bool = True
     return directory
 
 
-def test_where_nothing_was_left_nothing_is_removed() -> None:
+def test_without_leftovers_nothing_is_removed() -> None:
     assert remove_leftovers() == []
 
 
-def test_directories_without_a_living_owner_are_removed_with_all_that_is_in_them(scratch: Path) -> None:
+def test_directories_without_a_live_owner_are_removed_with_their_content(scratch: Path) -> None:
     left = [sandbox(scratch, f"schedproof-{name}") for name in "abc"]
     assert remove_leftovers() == left
     assert list(scratch.iterdir()) == []
 
 
-def test_the_directory_of_a_living_sandbox_stays(scratch: Path) -> None:
+def test_the_directory_of_a_live_sandbox_is_not_removed(scratch: Path) -> None:
     alive = sandbox(scratch)
     with (alive / ".owner").open("r+") as owner:
         fcntl.flock(owner, fcntl.LOCK_EX)
@@ -52,7 +52,7 @@ def test_the_directory_of_a_living_sandbox_stays(scratch: Path) -> None:
     assert remove_leftovers() == [alive]
 
 
-def test_one_that_is_alive_does_not_protect_the_others(scratch: Path) -> None:
+def test_a_live_sandbox_does_not_protect_other_directories(scratch: Path) -> None:
     first, second, third = (sandbox(scratch, f"schedproof-{name}") for name in "abc")
     with (second / ".owner").open("r+") as owner:
         fcntl.flock(owner, fcntl.LOCK_EX)
@@ -81,7 +81,9 @@ def file_of_the_name(folder: Path) -> Path:
     ],
     ids=["no owner file", "another name", "a link", "a file"],
 )
-def test_what_is_not_ours_stays(scratch: Path, make: Callable[[Path], Path]) -> None:
+def test_files_and_directories_that_are_not_sandboxes_are_not_removed(
+    scratch: Path, make: Callable[[Path], Path]
+) -> None:
     there = make(scratch)
     before = sorted(scratch.rglob("*"))
     assert remove_leftovers() == []
@@ -89,7 +91,7 @@ def test_what_is_not_ours_stays(scratch: Path, make: Callable[[Path], Path]) -> 
     assert sorted(scratch.rglob("*")) == before
 
 
-def test_another_user_s_directory_stays(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_directory_of_another_user_is_not_removed(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = sandbox(scratch)
     uid = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: uid + 1)

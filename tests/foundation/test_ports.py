@@ -1,4 +1,4 @@
-"""Ports are reserved across all harnesses of a machine, and given back however one ends."""
+"""Ports are reserved across all harnesses of a machine, and released however a harness ends."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def ports() -> Iterator[Ports]:
 
 
 @pytest.fixture
-def others() -> Iterator[Ports]:
-    """As another harness of this machine has them."""
+def other_ports() -> Iterator[Ports]:
+    """The ports of another harness on this machine."""
     reserved = Ports()
     yield reserved
     reserved.close()
 
 
 def only(monkeypatch: pytest.MonkeyPatch, *, first: int, last: int) -> None:
-    """Let there be no other ports on this machine than from `first` up to, but not including, `last`."""
+    """Leave no other ports on this machine than from `first` up to, but not including, `last`."""
     monkeypatch.setattr(module, "_FIRST", first)
     monkeypatch.setattr(module, "_LAST", last)
 
 
-def test_no_port_is_given_twice(ports: Ports, others: Ports) -> None:
-    given = [one.reserve() for _ in range(20) for one in (ports, others)]
+def test_no_port_is_reserved_twice(ports: Ports, other_ports: Ports) -> None:
+    given = [harness.reserve() for _ in range(20) for harness in (ports, other_ports)]
     assert len(set(given)) == len(given)
 
 
-def test_ports_lie_below_those_that_the_kernel_gives_to_anybody(ports: Ports) -> None:
+def test_ports_are_below_the_ephemeral_range_of_the_kernel(ports: Ports) -> None:
     assert all(20_000 <= ports.reserve() < 32_000 for _ in range(20))
 
 
@@ -49,7 +49,7 @@ def test_a_reserved_port_can_be_listened_on_at_once(ports: Ports) -> None:
         pass
 
 
-def test_a_port_that_somebody_listens_on_is_passed_over(ports: Ports, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_in_use_is_not_reserved(ports: Ports, monkeypatch: pytest.MonkeyPatch) -> None:
     port = ports.reserve()
     ports.close()
     only(monkeypatch, first=port, last=port + 1)
@@ -57,7 +57,7 @@ def test_a_port_that_somebody_listens_on_is_passed_over(ports: Ports, monkeypatc
         ports.reserve()
 
 
-def test_at_another_address_it_is_that_address_that_counts(ports: Ports, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_is_checked_at_the_requested_address(ports: Ports, monkeypatch: pytest.MonkeyPatch) -> None:
     port = ports.reserve()
     ports.close()
     only(monkeypatch, first=port, last=port + 1)
@@ -68,31 +68,31 @@ def test_at_another_address_it_is_that_address_that_counts(ports: Ports, monkeyp
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.1"])
-def test_listening_anywhere_is_listening_on_loopback(ports: Ports, address: str) -> None:
+def test_a_port_that_listens_on_any_or_loopback_address_is_refused(ports: Ports, address: str) -> None:
     port = ports.reserve()
     ports.close()
     with socket.create_server((address, port)), pytest.raises(HostError):
         ports.reserve_exactly(port, wanted_by="candidate.yaml")
 
 
-def test_where_all_are_reserved_the_error_names_the_range(
-    ports: Ports, others: Ports, monkeypatch: pytest.MonkeyPatch
+def test_if_all_ports_are_reserved_the_error_names_the_range(
+    ports: Ports, other_ports: Ports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    port = others.reserve()
+    port = other_ports.reserve()
     only(monkeypatch, first=port, last=port + 1)
     with pytest.raises(HostError, match=f"no free port between {port} and {port + 1}"):
         ports.reserve()
 
 
-def test_a_port_that_is_wanted_exactly_is_reserved(ports: Ports, others: Ports) -> None:
-    port = others.reserve()
-    others.close()
+def test_an_exact_port_is_reserved(ports: Ports, other_ports: Ports) -> None:
+    port = other_ports.reserve()
+    other_ports.close()
     assert ports.reserve_exactly(port, wanted_by="candidate.yaml") == port
     with pytest.raises(HostError):
-        others.reserve_exactly(port, wanted_by="candidate.yaml")
+        other_ports.reserve_exactly(port, wanted_by="candidate.yaml")
 
 
-def test_a_port_in_use_that_is_wanted_exactly_is_refused_and_says_who_wanted_it(ports: Ports) -> None:
+def test_an_exact_port_in_use_is_refused_and_the_error_names_the_setting(ports: Ports) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(HostError) as caught:
@@ -102,20 +102,20 @@ def test_a_port_in_use_that_is_wanted_exactly_is_refused_and_says_who_wanted_it(
     assert "{port}" in caught.value.remedy
 
 
-def test_what_was_refused_is_not_held(ports: Ports, others: Ports) -> None:
-    """The refusal must not keep the port from the next who asks, once it is free."""
+def test_a_refused_port_is_not_reserved(ports: Ports, other_ports: Ports) -> None:
+    """A refusal must not keep the port from the next request once it is free."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(HostError):
             ports.reserve_exactly(port, wanted_by="a")
-    assert others.reserve_exactly(port, wanted_by="b") == port
+    assert other_ports.reserve_exactly(port, wanted_by="b") == port
 
 
-def test_closing_gives_all_back_and_may_be_done_twice(ports: Ports, others: Ports) -> None:
+def test_closing_releases_all_ports_and_may_be_repeated(ports: Ports, other_ports: Ports) -> None:
     given = [ports.reserve() for _ in range(3)]
     ports.close()
     ports.close()
-    assert [others.reserve_exactly(port, wanted_by="b") for port in given] == given
+    assert [other_ports.reserve_exactly(port, wanted_by="b") for port in given] == given
 
 
 RESERVE = """
@@ -127,7 +127,7 @@ sys.stdin.read()
 """
 
 
-def test_another_process_s_port_is_its_own_until_it_is_killed(ports: Ports) -> None:
+def test_a_port_of_another_process_is_reserved_until_that_process_is_killed(ports: Ports) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", RESERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
@@ -140,7 +140,7 @@ def test_another_process_s_port_is_its_own_until_it_is_killed(ports: Ports) -> N
 
 
 @pytest.mark.parametrize("given", [(), ("127.0.0.2",)])
-def test_a_listening_socket_is_on_loopback_unless_told_otherwise(given: tuple[str, ...]) -> None:
+def test_a_listening_socket_is_on_loopback_unless_an_address_is_given(given: tuple[str, ...]) -> None:
     with listening_socket(*given) as listener:
         assert listener.getblocking()
         address, port = listener.getsockname()

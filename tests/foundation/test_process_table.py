@@ -1,4 +1,4 @@
-"""Which processes there are, and which belong together: real ones, which wait to be told to end."""
+"""Which processes exist, and which belong together, for real processes that wait for the end of their input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sandbox() -> Iterator[Sandbox]:
         yield opened
 
 
-def test_a_daemonized_worker_is_of_the_family():
+def test_a_daemonized_worker_belongs_to_the_family_of_its_ancestor():
     code = """
 import os, sys
 if os.fork() == 0:
@@ -41,13 +41,13 @@ sys.stdin.read()
 
 
 def test_any_name_of_a_process_is_read():
-    """It is in parentheses in /proc/PID/stat, whatever it is."""
+    """The name is in parentheses in /proc/PID/stat, and may contain any character."""
     with running("open('/proc/self/comm', 'w').write(') R 1 (')\n" + SAY + AWAIT) as process:
         assert family(process.pid) == {process.pid}
         assert process.pid in family(os.getpid())
 
 
-def test_processes_below_are_found_by_name():
+def test_descendants_are_found_by_name():
     # An echo: a parent goes on before its child's exec has changed the name.
     code = """
 import subprocess, sys
@@ -62,7 +62,7 @@ with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bu
         assert found["cat"] in family(process.pid) - {process.pid}
 
 
-def test_processes_of_a_sandbox_are_found_under_our_own_pids(sandbox: Sandbox, tmp_path):
+def test_processes_of_a_sandbox_are_found_under_their_host_pids(sandbox: Sandbox, tmp_path):
     command = Command("sleep", ("sleep", "1000"), tmp_path / "log", tmp_path, {"PATH": os.environ["PATH"]})
     process = sandbox.spawn(command)
     try:
@@ -75,7 +75,7 @@ def test_processes_of_a_sandbox_are_found_under_our_own_pids(sandbox: Sandbox, t
     assert set(host_pids(sandbox.outer_pid)) == {1}
 
 
-def test_a_namespace_that_nobody_made_has_no_pids():
+def test_a_process_that_created_no_pid_namespace_has_no_host_pids():
     with running(SAY + AWAIT) as process:
         assert host_pids(process.pid) == {}
     assert host_pids(process.pid) == {}

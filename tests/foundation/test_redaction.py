@@ -1,4 +1,4 @@
-"""What is secret is taken out of what is kept and shown, and what is not stays."""
+"""Secrets are removed from what is kept and shown; other text stays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECRET = "Tr0ub4dor&3/x"
     ["API_TOKEN", "--db-password", "clientSecret", "SECRET", "GITHUB_TOKEN", "PROM_PASSWORD", "apiKey", "API_KEY",
      "KEY", "clientKeyData", "AWS_SECRET_ACCESS_KEY", "authorization"],
 )  # fmt: skip
-def test_names_of_secrets(name: str) -> None:
+def test_names_of_secrets_are_recognized(name: str) -> None:
     assert is_secret_name(name)
 
 
@@ -23,7 +23,7 @@ def test_names_of_secrets(name: str) -> None:
     ["", "LOG_LEVEL", "TOKEN_FILE", "key", "topologyKey", "PARTITION_KEY", "keyboard", "SSH_AUTH_SOCK", "TOKEN_URL",
      "PUBLIC_KEY", "monkey", "tokenizer"],
 )  # fmt: skip
-def test_names_of_other_things(name: str) -> None:
+def test_other_names_are_not_names_of_secrets(name: str) -> None:
     assert not is_secret_name(name)
 
 
@@ -35,11 +35,11 @@ def learned() -> Secrets:
 
 
 @pytest.mark.parametrize("secret", [SECRET, "hunter2hunter", "s3cret word", "abc/def/123"])
-def test_a_learned_value_is_taken_out_of_any_text(secret: str) -> None:
+def test_a_learned_secret_is_redacted_in_any_text(secret: str) -> None:
     assert learned().redact(f"refused ({secret})!") == f"refused ({REDACTED})!"
 
 
-def test_values_of_other_names_stay() -> None:
+def test_values_of_other_names_are_not_redacted() -> None:
     assert learned().redact("level debug-4711 of ./it --verbose") == "level debug-4711 of ./it --verbose"
 
 
@@ -47,7 +47,7 @@ def test_values_of_other_names_stay() -> None:
     "value", ["true", "8080", "/var/run/token", "{kubeconfig}", "http://localhost:9090", "short", "kubernetes", "",
               "topology.kubernetes.io/zone", "least-traffic", "node-1"],
 )  # fmt: skip
-def test_what_may_turn_up_for_other_reasons_is_not_learned(value: str) -> None:
+def test_common_values_are_not_learned_as_secrets(value: str) -> None:
     secrets = Secrets()
     secrets.learn({"TOKEN": value, "SECRET": value})
     assert secrets.redact(f"it said {value} of node-1") == f"it said {value} of node-1"
@@ -65,7 +65,7 @@ def test_what_may_turn_up_for_other_reasons_is_not_learned(value: str) -> None:
         ("db_password=hunter2!", f"db_password={REDACTED}"),
     ],
 )
-def test_what_has_the_form_of_a_secret_is_taken_out(text: str, redacted: str) -> None:
+def test_text_in_the_form_of_a_secret_is_redacted(text: str, redacted: str) -> None:
     assert Secrets().redact(text) == redacted
     assert Secrets().redact(redacted) == redacted
 
@@ -75,11 +75,11 @@ def test_what_has_the_form_of_a_secret_is_taken_out(text: str, redacted: str) ->
     ["http://127.0.0.1:9090/api", "bearer token authentication", "no secret of that name", "tokens are missing",
      "key: 5", "2024-01-01T00:00:00Z user@host", 'secrets "x" is forbidden'],
 )  # fmt: skip
-def test_what_has_not_stays(text: str) -> None:
+def test_other_text_is_not_redacted(text: str) -> None:
     assert Secrets().redact(text) == text
 
 
-def test_documents_are_redacted_by_the_names_of_fields_and_by_the_option_before() -> None:
+def test_documents_are_redacted_by_names_of_fields_and_options() -> None:
     document = {
         "env": {"API_TOKEN": "x", "LOG_LEVEL": "debug", "TOKEN_FILE": "/run/token", "USE_TOKEN": "true"},
         "command": ["./it", "--token", "y", "--level", "debug", "--password=hunter2"],

@@ -1,4 +1,4 @@
-"""What runs in the sandbox ends with it, and what a contained command forks ends with the command."""
+"""Processes in the sandbox end with it, and processes that a contained command forks end with the command."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(sandbox: Sandbox, tmp_path: Path) -> Iterator[Callable[..., Process]]:
         process.stop(0)
 
 
-def said(process: Process, text: str) -> None:
+def wait_printed(process: Process, text: str) -> None:
     """Wait until it has printed `text`."""
 
     def probe() -> None:
@@ -70,7 +70,7 @@ def said(process: Process, text: str) -> None:
 
 
 def inside(sandbox: Sandbox, process: Process) -> set[int]:
-    """The pids, as we know them, of a contained command and all that it has forked."""
+    """The host's pids of a contained command and of all processes that it has forked."""
     holder = host_pids(sandbox.outer_pid).get(process.pid, 0)
     return family(holder) - {holder}
 
@@ -84,7 +84,7 @@ def inside(sandbox: Sandbox, process: Process) -> set[int]:
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", -signal.SIGSEGV),
     ],
 )
-def test_how_a_command_ended_is_told(
+def test_the_exit_code_of_a_command_is_reported(
     run: Callable[..., Process], code: str, exit_code: int, *, contained: bool
 ) -> None:
     process = run(code, contained=contained)
@@ -92,7 +92,7 @@ def test_how_a_command_ended_is_told(
     assert process.exit_code == exit_code
 
 
-def test_what_cannot_be_executed_is_told_of_a_contained_command_too(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_a_contained_command_that_cannot_be_executed_is_an_error(sandbox: Sandbox, tmp_path: Path) -> None:
     with pytest.raises(CommandNotStartedError, match="no-such-program"):
         sandbox.spawn(Command("it", (str(tmp_path / "no-such-program"),), tmp_path / "log", tmp_path, contained=True))
 
@@ -106,39 +106,39 @@ def test_a_contained_command_sees_its_own_namespace(run: Callable[..., Process])
     assert f"'{own}'" in listed
 
 
-def test_sigterm_reaches_the_command_which_may_end_as_it_likes(run: Callable[..., Process]) -> None:
+def test_sigterm_reaches_the_command_which_may_handle_it(run: Callable[..., Process]) -> None:
     process = run(f"import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(5))\n{LIVES}")
-    said(process, "ready")
+    wait_printed(process, "ready")
     process.stop(SOON.seconds)
     assert process.exit_code == 5
 
 
-def test_who_does_not_end_at_sigterm_is_killed_and_its_daemons_with_it(
+def test_a_command_that_ignores_sigterm_is_killed_together_with_its_daemons(
     sandbox: Sandbox, run: Callable[..., Process]
 ) -> None:
     process = run(f"{DAEMON}signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{LIVES}")
-    said(process, "ready")
-    said(process, "daemon")
-    everybody = inside(sandbox, process)
-    assert len(everybody) == 2
+    wait_printed(process, "ready")
+    wait_printed(process, "daemon")
+    pids = inside(sandbox, process)
+    assert len(pids) == 2
     process.stop(0)
     assert process.exit_code == -signal.SIGKILL
-    assert not [pid for pid in everybody if Path(f"/proc/{pid}").exists()]
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
 def test_a_daemon_ends_with_the_command_that_left_it_behind(sandbox: Sandbox, run: Callable[..., Process]) -> None:
     process = run(f"{DAEMON}{LIVES.replace('pause()', 'sigwait([signal.SIGUSR1])')}")
-    said(process, "ready")
-    said(process, "daemon")
-    everybody = inside(sandbox, process)
+    wait_printed(process, "ready")
+    wait_printed(process, "daemon")
+    pids = inside(sandbox, process)
     process.signal(signal.SIGUSR1)  # ends by itself
     assert process.wait(SOON.seconds)
-    assert not [pid for pid in everybody if Path(f"/proc/{pid}").exists()]
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
-def test_a_signal_to_process_1_from_inside_is_nothing_to_the_command(run: Callable[..., Process]) -> None:
+def test_a_signal_to_pid_1_from_inside_does_not_end_the_command(run: Callable[..., Process]) -> None:
     process = run("import os, signal\nos.kill(1, signal.SIGTERM)\nprint('ready', flush=True)\nsignal.pause()\n")
-    said(process, "ready")
+    wait_printed(process, "ready")
     process.stop(SOON.seconds)
     assert process.exit_code == -signal.SIGTERM
 
@@ -163,23 +163,25 @@ signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 """
 
 
-def test_all_that_a_contained_command_forks_costs_and_what_holds_it_does_not(
+def test_cpu_time_of_forked_processes_is_counted_and_that_of_the_holder_is_not(
     sandbox: Sandbox, run: Callable[..., Process]
 ) -> None:
     process = run(BURNS + LIVES)
-    said(process, "ready")
-    said(process, "daemon")
+    wait_printed(process, "ready")
+    wait_printed(process, "daemon")
     holder = host_pids(sandbox.outer_pid)[process.pid]
     meter, both = Meter({"it": holder}, holders=[holder]), Meter({"it": holder})
     for pid in inside(sandbox, process):
         os.kill(pid, signal.SIGUSR1)
-    said(process, "burned")
+    wait_printed(process, "burned")
     used = meter.read()["it"]
     assert used.cpu >= 0.25
     assert 0 < used.peak < both.read()["it"].peak
 
 
-def test_of_our_folders_a_contained_command_sees_only_what_is_kept_for_it(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_a_contained_command_sees_only_its_own_files_in_folders_of_the_harness(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
     evidence, temporary, kubeconfig = (
         tmp_path / "evidence",
         sandbox.scratch / "tmp-1",
@@ -216,7 +218,7 @@ print((scratch / "own.kubeconfig").read_text(), flush=True)
     assert (temporary / "file").read_text() == "of its own"
 
 
-def test_what_the_sandbox_hides_is_hidden_with_all_that_comes_later(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_files_that_are_created_later_in_a_hidden_folder_are_hidden_too(sandbox: Sandbox, tmp_path: Path) -> None:
     report, home = tmp_path / "report", tmp_path / "home"
     report.mkdir()
     home.mkdir()
@@ -228,7 +230,7 @@ def test_what_the_sandbox_hides_is_hidden_with_all_that_comes_later(sandbox: San
     assert process.log_tail() == "[]"
 
 
-def test_a_folder_that_a_command_is_started_in_is_not_hidden_from_it(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_the_working_directory_of_a_command_is_not_hidden_from_it(sandbox: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     argv = (sys.executable, "-S", "-c", "import os\nprint(os.path.exists('file'))")
     process = sandbox.spawn(Command("it", argv, tmp_path / "log", tmp_path, contained=True, hidden=(tmp_path,)))
@@ -236,7 +238,7 @@ def test_a_folder_that_a_command_is_started_in_is_not_hidden_from_it(sandbox: Sa
     assert process.log_tail() == "True"
 
 
-def test_of_a_flood_the_beginning_and_the_end_are_kept(run: Callable[..., Process]) -> None:
+def test_of_a_large_log_only_the_beginning_and_the_end_are_stored(run: Callable[..., Process]) -> None:
     process = run("print('first')\nfor number in range(120 << 10):\n    print('x' * 1023)\nprint('last', flush=True)")
     assert process.wait(SOON.seconds)
     log = process.command.log
@@ -279,7 +281,9 @@ raise SystemExit(2)
     ],
     ids=["kubernetes", "go", "python", "none"],
 )
-def test_why_a_command_ended_is_told_first(run: Callable[..., Process], code: str, cause: str) -> None:
+def test_the_error_of_a_command_begins_with_the_cause_of_its_exit(
+    run: Callable[..., Process], code: str, cause: str
+) -> None:
     process = run(code)
     assert process.wait(SOON.seconds)
     assert process.cause() == cause
@@ -288,7 +292,7 @@ def test_why_a_command_ended_is_told_first(run: Callable[..., Process], code: st
     assert "FLAG:" not in error.partition("last log lines")[2]
 
 
-def test_what_an_earlier_process_said_is_no_cause(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_output_of_an_earlier_process_is_not_the_cause_of_an_exit(sandbox: Sandbox, tmp_path: Path) -> None:
     for code, cause in (("raise KeyError('node-1')", "KeyError: 'node-1'"), ("raise SystemExit(3)", "")):
         process = sandbox.spawn(Command("it", (sys.executable, "-S", "-c", code), tmp_path / "log", tmp_path))
         assert process.wait(SOON.seconds)
@@ -296,9 +300,7 @@ def test_what_an_earlier_process_said_is_no_cause(sandbox: Sandbox, tmp_path: Pa
 
 
 @pytest.mark.parametrize("path", ["/var/run/secrets/schedproof.test/account", "/run/schedproof-test", ""])
-def test_a_folder_is_shown_where_nothing_need_be_and_to_one_command_alone(
-    sandbox: Sandbox, tmp_path: Path, path: str
-) -> None:
+def test_a_folder_is_mounted_at_any_path_for_a_single_command(sandbox: Sandbox, tmp_path: Path, path: str) -> None:
     path = path or str(tmp_path)  # which is there
     account = Path(tempfile.mkdtemp(dir=sandbox.scratch))
     (account / "token").write_text("its own")
@@ -307,13 +309,13 @@ def test_a_folder_is_shown_where_nothing_need_be_and_to_one_command_alone(
     argv = (sys.executable, "-S", "-c", code)
     shown = sandbox.spawn(Command("it", argv, tmp_path / "log", Path("/"), contained=True, shown={path: account}))
     assert shown.wait(SOON.seconds)
-    said, entries = shown.log_tail().rsplit(maxsplit=1)
-    assert (said, shown.exit_code) == ("its own", 0)
+    token, entries = shown.log_tail().rsplit(maxsplit=1)
+    assert (token, shown.exit_code) == ("its own", 0)
     assert int(entries) >= len(list(Path("/run").iterdir()))
     assert os.path.lexists(path) == before
 
 
-def test_what_is_above_a_shown_folder_is_as_it_was(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_folders_above_a_mounted_folder_keep_their_content(sandbox: Sandbox, tmp_path: Path) -> None:
     above = tmp_path / "above"
     (above / "inner").mkdir(parents=True)
     (above / "file").write_text("text")

@@ -1,4 +1,4 @@
-"""Nothing that others have written is obeyed by a terminal."""
+"""Control characters in foreign text do not reach the terminal."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from schedproof.foundation.visible import visible, visible_in
         ("Grüße, 世界", "Grüße, 世界"),
     ],
 )
-def test_control_characters_are_written_out(text: str, shown: str) -> None:
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert visible(text) == shown
     assert visible(shown) == shown
 
 
-def test_documents_are_shown_as_well() -> None:
+def test_control_characters_in_documents_are_escaped() -> None:
     document = {"logs": {"it\x1b": ["\x1b[2J", "plain"]}, "measured": {"count": 3}}
     assert visible_in(document) == {"logs": {r"it\x1b": [r"\x1b[2J", "plain"]}, "measured": {"count": 3}}

@@ -1,4 +1,4 @@
-"""The one wait: ready, exited and deadline are watched together, and the last thing seen is told."""
+"""Waits end when ready, at an exit or at a deadline, whichever is first, and report the last observation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUICK = 0.001
 
 
 class Process:
-    """Watched: lives for so many looks."""
+    """A watched process that lives for the given number of looks."""
 
     def __init__(self, looks: int = 0) -> None:
         self.looks = looks
@@ -32,7 +32,7 @@ class Process:
 
 
 def countdown(looks: int, result: str = "ready") -> Callable[[], str]:
-    """A probe that says "not yet" so many times."""
+    """A probe that is not ready for the given number of looks."""
     left = iter(range(looks, 0, -1))
 
     def probe() -> str:
@@ -51,50 +51,50 @@ def never() -> str:
 
 
 @pytest.mark.parametrize("looks", [0, 1, 5])
-def test_what_the_probe_returns_is_the_answer(looks: int) -> None:
+def test_the_wait_returns_the_result_of_the_probe(looks: int) -> None:
     assert wait_for(countdown(looks), PLENTY, what="it", poll=QUICK) == "ready"
 
 
-def test_what_is_ready_at_the_first_look_needs_no_time() -> None:
+def test_a_probe_that_is_ready_at_the_first_look_needs_no_time() -> None:
     assert wait_for(countdown(0), NOW, what="it") == "ready"
 
 
-def test_an_answer_may_be_none_or_false() -> None:
+def test_the_result_of_a_probe_may_be_none_or_false() -> None:
     assert wait_for(lambda: None, NOW, what="it") is None
     assert wait_for(lambda: False, NOW, what="it") is False
 
 
-def test_what_got_ready_before_its_process_ended_is_ready() -> None:
+def test_a_result_that_is_ready_is_returned_even_if_the_process_has_ended() -> None:
     assert wait_for(countdown(0), PLENTY, what="it", watching=[Process(0)]) == "ready"
 
 
 # -- the deadline
 
 
-def test_a_wait_is_made_longer_by_what_is_known_at_its_end() -> None:
+def test_a_wait_is_extended_by_the_time_that_is_added_at_its_deadline() -> None:
     assert wait_for(countdown(3), NOW, what="it", poll=QUICK, extended=lambda: 60) == "ready"
 
 
-def test_a_wait_ends_once_nothing_more_is_added() -> None:
-    asked = iter([QUICK, 2 * QUICK, 2 * QUICK, 2 * QUICK])
+def test_a_wait_ends_once_no_more_time_is_added() -> None:
+    added = iter([QUICK, 2 * QUICK, 2 * QUICK, 2 * QUICK])
     with pytest.raises(DeadlineExceededError):
-        wait_for(never, NOW, what="it", poll=QUICK, extended=lambda: next(asked))
+        wait_for(never, NOW, what="it", poll=QUICK, extended=lambda: next(added))
 
 
-def test_a_deadline_is_named_with_its_length_and_with_what_was_seen_last() -> None:
+def test_a_deadline_error_has_the_name_the_length_and_the_last_observation() -> None:
     with pytest.raises(DeadlineExceededError) as caught:
         wait_for(never, NOW, what="the room to fill")
     assert str(caught.value) == "waited 0 s (now) for the room to fill; last seen: an empty room"
 
 
-def test_what_was_seen_last_is_the_last_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deadline_error_has_the_last_of_several_observations(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([100.0, 100.5, 101.0, 102.0])  # the start, and after each look
     monkeypatch.setattr(waiting, "time", types.SimpleNamespace(monotonic=lambda: next(clock)))
     with pytest.raises(DeadlineExceededError, match=r"waited 2 s \(short\) for it; last seen: 1 to go"):
         wait_for(countdown(3), Deadline("short", 2, "three looks fit in"), what="it", poll=QUICK)
 
 
-def test_where_nothing_was_seen_it_says_so() -> None:
+def test_a_deadline_error_without_an_observation_says_nothing_was_seen() -> None:
     def probe() -> None:
         raise NotYet
 
@@ -110,13 +110,13 @@ def test_an_exit_ends_the_wait_with_the_process_s_own_error() -> None:
         wait_for(never, PLENTY, what="it", watching=[Process(3)], poll=QUICK)
 
 
-def test_an_exit_at_the_deadline_is_told_as_an_exit() -> None:
+def test_an_exit_at_the_deadline_is_reported_as_an_exit() -> None:
     """An early exit must not be reported as a timeout."""
     with pytest.raises(CandidateError):
         wait_for(never, NOW, what="it", watching=[Process(0)])
 
 
-def test_every_watched_process_counts() -> None:
+def test_the_exit_of_any_watched_process_ends_the_wait() -> None:
     with pytest.raises(CandidateError):
         wait_for(never, PLENTY, what="it", watching=[Process(10**6), Process(2)], poll=QUICK)
 
@@ -124,7 +124,7 @@ def test_every_watched_process_counts() -> None:
 # -- the probe's own errors
 
 
-def test_any_other_error_of_the_probe_is_no_reason_to_wait() -> None:
+def test_any_other_error_of_the_probe_ends_the_wait() -> None:
     looks: list[int] = []
 
     def probe() -> None:
@@ -193,17 +193,17 @@ def test_the_condition_is_released_after_an_error_too() -> None:
 # -- letting time pass
 
 
-def test_a_moment_that_is_over_needs_no_waiting() -> None:
+def test_waiting_until_a_past_moment_returns_at_once() -> None:
     until(time.monotonic() - 1, watching=[Process(0)])
 
 
-def test_time_passes_until_the_moment() -> None:
+def test_waiting_until_a_moment_returns_afterwards() -> None:
     moment = time.monotonic() + 0.01
     until(moment)
     assert time.monotonic() >= moment
 
 
-def test_an_exit_ends_the_passing_of_time() -> None:
+def test_an_exit_ends_waiting_until_a_moment() -> None:
     with pytest.raises(CandidateError):
         until(time.monotonic() + 86_400, watching=[Process(0)])
 

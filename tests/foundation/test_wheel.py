@@ -18,7 +18,7 @@ WHOLE = (
     "fixtures/templates",
     "fixtures/workloads",
     "suites",
-    *(f"fixtures/candidates/{one}" for one in CANDIDATES),
+    *(f"fixtures/candidates/{name}" for name in CANDIDATES),
 )
 LEFT_BY_TOOLS = re.compile(r"/(__pycache__|\.pytest_cache|\.ruff_cache|\.mypy_cache|schedproof-results)/")
 NOT_FOR_USERS = re.compile(
@@ -40,7 +40,7 @@ def names(wheel: Path) -> set[str]:
     return set(zipfile.ZipFile(wheel).namelist())
 
 
-def test_it_has_what_the_commands_need(wheel: Path) -> None:
+def test_the_wheel_has_the_files_that_commands_need(wheel: Path) -> None:
     for folder in WHOLE:
         files = {str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*") if path.is_file()}
         needed = {name for name in files if not LEFT_BY_TOOLS.search(name) and not NOT_FOR_USERS.search(name)}
@@ -50,16 +50,16 @@ def test_it_has_what_the_commands_need(wheel: Path) -> None:
     assert "schedproof/py.typed" in names(wheel)
 
 
-def test_it_has_nothing_that_only_our_own_tests_need(wheel: Path) -> None:
+def test_the_wheel_has_no_files_that_only_tests_of_schedproof_need(wheel: Path) -> None:
     assert not [name for name in names(wheel) if NOT_FOR_USERS.search(name) or LEFT_BY_TOOLS.search(name)]
     held = {
         match[1] for name in names(wheel) if (match := re.match(r"schedproof/content/fixtures/candidates/(.*)/", name))
     }
-    assert {one.split("/")[0] for one in held} == CANDIDATES
+    assert {path.split("/")[0] for path in held} == CANDIDATES
     assert {name.split("/")[0] for name in names(wheel)} == {"schedproof", f"{wheel.name.rsplit('-', 3)[0]}.dist-info"}
 
 
-def test_an_index_shows_where_the_sources_documentation_and_issues_are(wheel: Path) -> None:
+def test_the_metadata_has_links_to_sources_documentation_and_issues(wheel: Path) -> None:
     (metadata,) = (name for name in names(wheel) if name.endswith(".dist-info/METADATA"))
     text = zipfile.ZipFile(wheel).read(metadata).decode()
     urls = dict(re.findall(r"^Project-URL: (\w+), (https://\S+)$", text, re.MULTILINE))
@@ -68,8 +68,10 @@ def test_an_index_shows_where_the_sources_documentation_and_issues_are(wheel: Pa
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_is_read_first_works_outside_of_the_repository(installed: Installed, page: str, tmp_path: Path) -> None:
-    """But for what starts a cluster, of which pytest collects the tests."""
+def test_the_first_commands_of_the_documentation_work_outside_of_the_repository(
+    installed: Installed, page: str, tmp_path: Path
+) -> None:
+    """Commands that start a cluster are replaced by collecting the tests with pytest."""
     folder, tried = tmp_path, []
     for argv in first_commands(page):
         tried.append(" ".join(argv[:2]))
@@ -82,26 +84,28 @@ def test_what_is_read_first_works_outside_of_the_repository(installed: Installed
             case ["schedproof", "check", *_]:
                 assert "extender" in installed.run(*argv, cwd=folder)
             case ["schedproof", "explain", clause]:
-                said = installed.run(*argv, cwd=folder)
-                assert said.startswith(f"{clause} (required")
-                assert "example defects:" in said
-                assert "see it fail:" not in said  # the planted defects are not there
+                output = installed.run(*argv, cwd=folder)
+                assert output.startswith(f"{clause} (required")
+                assert "example defects:" in output
+                assert "see it fail:" not in output  # the planted defects are not there
             case ["pytest"]:
-                said = installed.run(
+                output = installed.run(
                     "python", "-m", *argv, "--collect-only", "-q", "-p", "no:cacheprovider", cwd=folder
                 )
-                assert said.count("test_scheduler.py::") >= len(CATALOGUE)
+                assert output.count("test_scheduler.py::") >= len(CATALOGUE)
             case _:
                 assert argv[:2] in (["pip", "install"], ["schedproof", "run"], ["schedproof", "bench"]), argv
     assert {"schedproof init", "schedproof check", "schedproof run", "schedproof explain"} <= set(tried)
 
 
-def test_it_is_the_wheel_that_runs(installed: Installed, tmp_path: Path) -> None:
-    said = installed.run("python", "-c", "import schedproof; print(schedproof.__file__)", cwd=tmp_path)
-    assert Path(said.strip()).is_relative_to(installed.packages)
+def test_the_installed_wheel_is_imported(installed: Installed, tmp_path: Path) -> None:
+    output = installed.run("python", "-c", "import schedproof; print(schedproof.__file__)", cwd=tmp_path)
+    assert Path(output.strip()).is_relative_to(installed.packages)
 
 
-def test_candidates_says_how_to_get_those_that_are_not_shipped(installed: Installed, tmp_path: Path) -> None:
+def test_candidates_names_the_repository_of_candidates_that_are_not_shipped(
+    installed: Installed, tmp_path: Path
+) -> None:
     *listed, empty, elsewhere = installed.run("schedproof", "candidates", cwd=tmp_path).splitlines()
     assert {line.split()[0] for line in listed} == CANDIDATES
     assert not empty

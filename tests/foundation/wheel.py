@@ -1,4 +1,4 @@
-"""The wheel, built of this checkout and installed, for tests of what users get of it."""
+"""The wheel, built from this checkout and installed, for tests of what users get."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGES = ("README.md", "harness/README.md")
 
 
 def build(folder: Path) -> Path:
-    """Build the wheel into a folder. Needs no network: hatchling is among what this Python has installed."""
+    """Build the wheel into a folder. Needs no network: hatchling is installed with this Python."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     _done(command, cwd=ROOT, env=None)
     (wheel,) = folder.glob("*.whl")
@@ -24,7 +24,7 @@ def build(folder: Path) -> Path:
 
 
 class Installed:
-    """A virtual environment with the wheel. Dependencies are those of this Python: nothing is downloaded."""
+    """A virtual environment with the wheel. It has the dependencies of this Python: nothing is downloaded."""
 
     def __init__(self, folder: Path, wheel: Path) -> None:
         venv.create(folder, with_pip=False, symlinks=True)
@@ -37,12 +37,12 @@ class Installed:
         _done([*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], cwd=folder, env=self.env)
 
     def run(self, *argv: str, cwd: Path, code: int = 0) -> str:
-        """Run a command that was installed, such as `schedproof`; gives what it printed."""
+        """Run an installed command, such as `schedproof`; return its output."""
         return _done([str(self.python.parent / argv[0]), *argv[1:]], cwd=cwd, env=self.env, code=code)
 
 
 def first_commands(page: str) -> list[list[str]]:
-    """The commands of `schedproof` that a page shows first: those of its block with `schedproof init`, as words."""
+    """The commands of the block of a page that contains `schedproof init`, as words."""
     blocks = re.findall(r"^```console\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
     (first,) = (block for block in blocks if "$ schedproof init" in block)
     return [line.split("#")[0].split()[1:] for line in first.splitlines() if line.startswith("$ ")]

@@ -1,4 +1,6 @@
-"""tools/run_tests.py: a part that passed on a commit is not run on it again, and what failed is said in few lines."""
+"""tools/run_tests.py: a part that passed on a commit is not run on it again, and a failure is summarized in a few
+lines.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def commit(root: Path) -> None:
     git(root, "commit", "--quiet", "--message", "test")
 
 
-def test_what_passed_on_a_tree_is_not_run_on_it_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_passed_on_a_tree_is_not_run_on_it_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for again in ((), (), ("--again",)):
         monkeypatch.setattr(sys, "argv", ["run_tests", *again])
         assert tool.main() == 0
@@ -43,13 +45,13 @@ def test_what_passed_on_a_tree_is_not_run_on_it_again(root: Path, monkeypatch: p
     assert (root / "build" / "passed" / "one").read_text().strip() == tool.tree() != ""
 
 
-def test_what_is_not_committed_has_passed_for_no_tree(root: Path) -> None:
+def test_a_pass_with_uncommitted_files_is_not_stored(root: Path) -> None:
     (root / "new").touch()
     assert tool.main() == 0
     assert not (root / "build" / "passed" / "one").exists()
 
 
-def test_of_a_failure_the_last_lines_say_which_test_and_why(
+def test_the_last_lines_name_a_failed_test_and_its_reason(
     root: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert tool.main() == 0
@@ -65,7 +67,7 @@ def test_of_a_failure_the_last_lines_say_which_test_and_why(
     assert row[2:] == ["2", "1", "failed"]
 
 
-def test_a_command_that_fails_outside_tests_is_said_with_the_end_of_its_output(
+def test_a_failed_command_without_tests_is_reported_with_the_end_of_its_output(
     root: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     failing = (sys.executable, "-c", "print('before'); raise SystemExit('the reason')")
@@ -82,6 +84,6 @@ def test_an_unknown_part_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch)
     assert ended.value.code == 2
 
 
-def test_times_are_told_in_minutes_and_seconds() -> None:
+def test_times_are_printed_in_minutes_and_seconds() -> None:
     text = tool.summary([tool.Outcome("gate", 635.4), tool.Outcome("docs", 59.6)])
     assert [line.split()[1] for line in text.splitlines()[1:]] == ["10m35s", "1m00s"]

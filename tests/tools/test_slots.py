@@ -41,7 +41,7 @@ def holder() -> subprocess.Popen[str]:
     return process
 
 
-def test_where_all_are_taken_the_next_process_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_waits_while_all_slots_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slots, "SLOT_FREE", SOON)
     with holder() as first, holder() as second:
         with pytest.raises(DeadlineExceededError, match="all 2 slots are taken"), slots.take():
@@ -52,7 +52,7 @@ def test_where_all_are_taken_the_next_process_waits(monkeypatch: pytest.MonkeyPa
         second.communicate()
 
 
-def test_a_killed_holder_has_none() -> None:
+def test_a_killed_process_frees_its_slot() -> None:
     with holder() as first, holder() as second:
         first.kill()
         with slots.take():
