@@ -1,4 +1,4 @@
-"""The line to the apiserver, over real sockets: what passes is passed on, and a cut ends what is open."""
+"""The line to the apiserver, over real sockets: it forwards both ways, and a cut ends open connections."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STUCK = 20.0
 
 @pytest.fixture
 def echo() -> Iterator[tuple[str, int]]:
-    """A server that sends back what it is sent."""
+    """A server that sends back what it receives."""
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as server:
 
         def serve() -> None:
@@ -60,7 +60,7 @@ def says(connection: socket.socket, text: bytes) -> bytes:
     return received
 
 
-def test_what_passes_is_passed_on_both_ways(line: ApiLine) -> None:
+def test_the_line_forwards_data_in_both_directions(line: ApiLine) -> None:
     with connect(line) as connection:
         text = b"0123456789" * 100_000
         sender = threading.Thread(target=connection.sendall, args=(text,))
@@ -73,13 +73,13 @@ def test_what_passes_is_passed_on_both_ways(line: ApiLine) -> None:
 
 
 def test_a_cut_ends_open_connections_and_counts_them(line: ApiLine) -> None:
-    with connect(line) as one, connect(line) as other:
-        assert (says(one, b"one"), says(other, b"other")) == (b"one", b"other")
+    with connect(line) as first, connect(line) as second:
+        assert (says(first, b"one"), says(second, b"other")) == (b"one", b"other")
         assert line.cut() == 2
-        assert (one.recv(1), other.recv(1)) == (b"", b"")
+        assert (first.recv(1), second.recv(1)) == (b"", b"")
 
 
-def test_until_it_is_mended_new_connections_end_at_once(line: ApiLine) -> None:
+def test_a_cut_line_ends_new_connections_until_it_is_mended(line: ApiLine) -> None:
     line.cut()
     with connect(line) as refused:
         assert refused.recv(1) == b""
@@ -88,7 +88,7 @@ def test_until_it_is_mended_new_connections_end_at_once(line: ApiLine) -> None:
         assert says(accepted, b"again") == b"again"
 
 
-def test_led_elsewhere_new_connections_go_there_and_open_ones_stay(line: ApiLine, ports: Ports) -> None:
+def test_lead_to_redirects_new_connections_and_keeps_open_connections(line: ApiLine, ports: Ports) -> None:
     nowhere = ("127.0.0.1", ports.reserve())
     with connect(line) as stays:
         assert says(stays, b"one") == b"one"
@@ -101,13 +101,13 @@ def test_led_elsewhere_new_connections_go_there_and_open_ones_stay(line: ApiLine
         assert says(back, b"three") == b"three"
 
 
-def test_where_the_server_is_gone_connections_end(ports: Ports) -> None:
+def test_connections_end_if_the_server_is_gone(ports: Ports) -> None:
     line = ApiLine(("127.0.0.1", ports.reserve()), ports.reserve())
     with contextlib.closing(line), connect(line) as connection:
         assert connection.recv(1) == b""
 
 
-def test_the_end_of_the_client_is_told_to_the_server(ports: Ports) -> None:
+def test_the_server_s_connection_ends_with_that_of_the_client(ports: Ports) -> None:
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as server:
         server.settimeout(STUCK)
         with contextlib.closing(ApiLine(server.getsockname(), ports.reserve())) as line:

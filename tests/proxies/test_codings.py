@@ -1,4 +1,4 @@
-"""Content codings are undone for the record: what the reader could read, and nothing else."""
+"""Content codings are decoded for the record, as far as the reader could decode them."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ BARE = RAW.compress(TEXT) + RAW.flush()
         ("", TEXT),
     ],
 )
-def test_a_coding_is_undone(encoding: str, content: bytes) -> None:
+def test_coded_content_is_decoded(encoding: str, content: bytes) -> None:
     assert decoded(content, encoding, MOST) == TEXT
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "unknown", "gzip, unknown"])
-def test_what_cannot_be_decoded_stays_as_it_is(encoding: str) -> None:
+def test_content_that_cannot_be_decoded_is_unchanged(encoding: str) -> None:
     assert decoded(b"no such thing", encoding, MOST) == b"no such thing"
 
 
-def test_a_reader_that_did_not_offer_a_coding_cannot_read_it() -> None:
+def test_content_in_a_coding_that_the_client_did_not_accept_is_not_decoded() -> None:
     zipped = gzip.compress(TEXT)
     assert decoded(zipped, "gzip", MOST, accepted=offered("gzip, br")) == TEXT
     assert decoded(zipped, "gzip", MOST, accepted=offered("*")) == TEXT
@@ -48,11 +48,11 @@ def test_a_reader_that_did_not_offer_a_coding_cannot_read_it() -> None:
         assert decoded(zipped, "gzip", MOST, accepted=offered(refusing)) == zipped
 
 
-def test_what_grows_when_decoded_is_cut() -> None:
+def test_decoded_content_is_truncated_at_the_limit() -> None:
     for encoding, content in {"gzip": gzip.compress(bytes(1 << 20)), "deflate": zlib.compress(bytes(1 << 20))}.items():
         assert decoded(content, encoding, 1000) == bytes(1000)
 
 
-def test_a_cut_content_gives_what_there_is() -> None:
+def test_truncated_content_is_decoded_as_far_as_possible() -> None:
     zipped = gzip.compress(TEXT, compresslevel=0)
     assert decoded(zipped[:200], "gzip", MOST) == TEXT[: len(decoded(zipped[:200], "gzip", MOST))] != b""

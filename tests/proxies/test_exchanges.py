@@ -1,4 +1,4 @@
-"""What the taps saw, as records of the history."""
+"""Exchanges of the taps, as records of the history."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ BY_NAME = {**CONFIG, "nodeCacheCapable": True}
 
 
 def called(
-    asked: Any, answer: Any, *, path: str = "/filter", config: Mapping[str, Any] = BY_NAME, **more: Any
+    request: Any, answer: Any, *, path: str = "/filter", config: Mapping[str, Any] = BY_NAME, **more: Any
 ) -> dict[str, Any]:
-    """The record of a call; texts are sent as they are, everything else as JSON."""
-    body, said = (value if isinstance(value, bytes) else json.dumps(value).encode() for value in (asked, answer))
+    """The record of a call; bytes are sent as they are, everything else as JSON."""
+    body, answered = (value if isinstance(value, bytes) else json.dumps(value).encode() for value in (request, answer))
     fields: dict[str, Any] = {"status": 200, "seconds": 0.0123456789, **more}
-    return describe_extender_call(Exchange("POST", path, body, answer=said, **fields), config)
+    return describe_extender_call(Exchange("POST", path, body, answer=answered, **fields), config)
 
 
 # -- Prometheus
@@ -42,7 +42,7 @@ def called(
     ],
     ids=["GET", "POST", "both"],
 )
-def test_a_query_is_told_by_its_expression_however_it_was_sent(exchange: Exchange) -> None:
+def test_a_query_is_recorded_by_its_expression_for_every_method_and_encoding(exchange: Exchange) -> None:
     assert describe_query(exchange) == {
         "request": QUERY, "path": "/api/v1/query", "status": 200, "answer": "{}", "seconds": 0.25,
         "bytes": len(exchange.path) + len(exchange.body) + 2,
@@ -50,12 +50,12 @@ def test_a_query_is_told_by_its_expression_however_it_was_sent(exchange: Exchang
 
 
 @pytest.mark.parametrize(("method", "body"), [("GET", b""), ("POST", b"\xff\x00{"), ("POST", b'{"query": "up"}')])
-def test_what_is_no_query_is_told_by_its_path(method: str, body: bytes) -> None:
+def test_a_request_that_is_not_a_query_is_recorded_by_its_path(method: str, body: bytes) -> None:
     record = describe_query(Exchange(method, "/-/ready?x=1", body, 503, b"", 0.0))
     assert (record["request"], record["path"], record["status"]) == ("/-/ready", "/-/ready", 503)
 
 
-def test_a_long_answer_is_cut_and_a_fault_is_told_where_there_was_one() -> None:
+def test_a_long_answer_is_truncated_and_an_injected_fault_is_recorded() -> None:
     exchange = Exchange("GET", "/x", b"", 200, b"\xff" + b"n" * 5000, 1 / 3, fault="malformed")
     record = describe_query(exchange)
     assert record["answer"] == "\N{REPLACEMENT CHARACTER}" + "n" * 3999
@@ -67,7 +67,7 @@ def test_a_long_answer_is_cut_and_a_fault_is_told_where_there_was_one() -> None:
 # -- the extender
 
 
-def test_a_filter_call_by_names() -> None:
+def test_a_filter_call_with_node_names_is_recorded() -> None:
     record = called(
         {"Pod": POD, "Nodes": None, "NodeNames": ["a", "b"]},
         {"NodeNames": ["b"], "FailedNodes": {"a": "loud"}, "Error": ""},
@@ -84,8 +84,8 @@ def test_a_filter_call_by_names() -> None:
 
 
 @pytest.mark.parametrize("fields", [("Pod", "Nodes", "Items"), ("pod", "nodes", "items"), ("POD", "nODES", "ITEMS")])
-def test_a_filter_call_by_whole_nodes_in_any_case_of_the_fields(fields: tuple[str, str, str]) -> None:
-    """Go's decoder does not mind."""
+def test_a_filter_call_with_nodes_is_recorded_in_any_case_of_the_fields(fields: tuple[str, str, str]) -> None:
+    """Go's decoder ignores the case of field names."""
     pod, nodes, items = fields
     whole = {nodes: {items: LISTED["items"]}}
     record = called({pod: POD, **whole}, {nodes: {items: LISTED["items"][1:]}})
@@ -109,7 +109,7 @@ def test_a_filter_call_by_whole_nodes_in_any_case_of_the_fields(fields: tuple[st
         (b"", None, ""),
     ],
 )
-def test_an_answer_without_nodes_is_not_one_with_none(answer: Any, answered: Any, mode: str) -> None:
+def test_an_answer_without_a_node_list_differs_from_an_empty_list(answer: Any, answered: Any, mode: str) -> None:
     record = called({"Pod": POD, "NodeNames": ["a", "b"]}, answer)
     assert (record["answered"], record["answered_mode"]) == (answered, mode)
 
@@ -121,7 +121,7 @@ def test_an_answer_without_nodes_is_not_one_with_none(answer: Any, answered: Any
         ({"Nodes": None, "NodeNames": ["b"]}, None, ""),
     ],
 )
-def test_names_are_read_only_where_node_cache_capable_is_set(answer: Any, answered: Any, mode: str) -> None:
+def test_node_names_are_read_only_if_node_cache_capable_is_set(answer: Any, answered: Any, mode: str) -> None:
     record = called({"Pod": POD, "Nodes": LISTED}, answer, config=CONFIG)
     assert (record["answered"], record["answered_mode"]) == (answered, mode)
 
@@ -131,12 +131,12 @@ def test_names_are_read_only_where_node_cache_capable_is_set(answer: Any, answer
     ("answer", "error"),
     [({"Error": "no"}, "no"), ({"Error": None}, ""), (b'{"Error": "no", "error": null}', "no"), (b"null", "")],
 )
-def test_an_error_is_told(path: str, answer: Any, error: str) -> None:
+def test_the_error_of_an_answer_is_recorded(path: str, answer: Any, error: str) -> None:
     record = called({}, answer, path=path)
     assert (record["error"], record["unreadable"]) == (error, "")
 
 
-def test_an_error_in_place_of_scores_is_told() -> None:
+def test_an_error_in_place_of_scores_is_recorded_as_unreadable() -> None:
     record = called({}, {"Error": "no"}, path="/prioritize")
     assert (record["error"], record["scores"]) == ("no", None)
     assert record["unreadable"]
@@ -191,7 +191,7 @@ UNREADABLE = {
     ],
     ids=["whole pods", "uids"],
 )
-def test_victims_are_on_record_by_their_uids(offered: dict[str, Any]) -> None:
+def test_victims_are_recorded_by_their_uids(offered: dict[str, Any]) -> None:
     answer = {"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "v"}, {}], "numPDBViolations": 1}, "b": {}}}
     record = called({"Pod": POD, **offered}, answer, path="/preempt")
     assert (record["victims_asked"], record["victims_answered"]) == ({"a": ["u"], "b": []}, {"a": ["v", ""], "b": []})
@@ -199,7 +199,7 @@ def test_victims_are_on_record_by_their_uids(offered: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("verb", "answer"), [(verb, text) for verb, texts in READABLE.items() for text in texts])
-def test_what_go_would_read_is_readable(verb: str, answer: bytes) -> None:
+def test_an_answer_that_go_decodes_is_readable(verb: str, answer: bytes) -> None:
     record = called({"Pod": POD, "NodeNames": ["a", "b"]}, answer, path=f"/{verb}")
     assert (record["unreadable"], record["json"]) == ("", True)
     if verb == "filter":
@@ -207,11 +207,11 @@ def test_what_go_would_read_is_readable(verb: str, answer: bytes) -> None:
 
 
 @pytest.mark.parametrize(("verb", "answer"), [(verb, text) for verb, texts in UNREADABLE.items() for text in texts])
-def test_what_go_would_refuse_is_told(verb: str, answer: bytes) -> None:
+def test_an_answer_that_go_refuses_is_unreadable(verb: str, answer: bytes) -> None:
     assert called({"Pod": POD, "NodeNames": ["a", "b"]}, answer, path=f"/{verb}")["unreadable"]
 
 
-def test_scores_are_told_in_their_order_as_they_are() -> None:
+def test_scores_are_recorded_unchanged_and_in_order() -> None:
     answer = [{"Host": "b", "Score": 10}, {"host": "a", "score": 2.5}, {"Host": "b", "Score": "10"}, {"Host": "c"}, {}]
     record = called({"Pod": POD, "NodeNames": ["a", "b"]}, answer, path="/prioritize")
     assert record["scores"] == [["b", 10], ["a", 2.5], ["b", "10"], ["c", None], [None, None]]
@@ -219,7 +219,7 @@ def test_scores_are_told_in_their_order_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(("answer", "scores"), [([], []), ({}, None), ([1], None), (b"null", []), (b"[", None)])
-def test_what_is_no_list_of_scores_has_none(answer: Any, scores: Any) -> None:
+def test_an_answer_that_is_not_a_list_has_no_scores(answer: Any, scores: Any) -> None:
     assert called({}, answer, path="/prioritize")["scores"] == scores
 
 
@@ -227,22 +227,22 @@ def test_what_is_no_list_of_scores_has_none(answer: Any, scores: Any) -> None:
     ("answer", "is_json"),
     [({}, True), ([], True), (0, True), (b"", False), (b"<html>", False), (b"[" * 100_000, False)],
 )
-def test_whether_an_answer_is_json_is_told(answer: Any, is_json: bool) -> None:
+def test_an_answer_is_recorded_as_json_or_not(answer: Any, is_json: bool) -> None:
     assert called({}, answer)["json"] is is_json
 
 
-def test_a_bind_call_names_its_pod_in_fields_of_its_own() -> None:
-    asked = {"PodName": "probe-1", "PodNamespace": "sp-tested", "PodUID": "u", "Node": "a"}
-    record = called(asked, {"Error": ""}, path="/bind")
+def test_the_pod_of_a_bind_call_is_read_from_the_fields_of_a_binding() -> None:
+    request = {"PodName": "probe-1", "PodNamespace": "sp-tested", "PodUID": "u", "Node": "a"}
+    record = called(request, {"Error": ""}, path="/bind")
     assert (record["pod"], record["asked"], record["mode"]) == ("sp-tested/probe-1", None, "")
     assert (record["uid"], record["node"]) == ("u", "a")
 
 
 @pytest.mark.parametrize(
-    "asked", [b"not json", b"", [], 5, {"Pod": 5, "Nodes": 7, "NodeNames": {}}, {"Nodes": {"items": [1, {}]}}]
+    "sent", [b"not json", b"", [], 5, {"Pod": 5, "Nodes": 7, "NodeNames": {}}, {"Nodes": {"items": [1, {}]}}]
 )
-def test_what_no_scheduler_would_send_is_recorded_too(asked: Any) -> None:
-    record = called(asked, {"Error": "what?"}, by="extender/malformed filter a number for a pod")
+def test_malformed_requests_of_the_harness_are_recorded(sent: Any) -> None:
+    record = called(sent, {"Error": "what?"}, by="extender/malformed filter a number for a pod")
     assert (record["by"], record["case"], record["verb"]) == ("harness", "extender/malformed", "filter")
     assert record["what"] == "a number for a pod"
     assert (record["pod"], record["error"]) == ("", "what?")

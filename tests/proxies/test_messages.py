@@ -1,6 +1,6 @@
-"""Answers as their bytes pass: what kube-scheduler's client, which is Go's, takes and refuses.
+"""Answers as bytes: what kube-scheduler's client, which is Go's, accepts and refuses.
 
-tests/differential/test_extender_answers.py asks that client itself, about more of them.
+tests/differential/test_extender_answers.py compares more answers with that client itself.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ def read(*headers: bytes, body: bytes = BODY, length: bytes | None = None) -> An
         ((b"Content-Type :application/json", b"X-A\t: b"), BODY),
     ],
 )
-def test_what_go_takes_is_read(headers: tuple[bytes, ...], body: bytes) -> None:
+def test_an_answer_that_go_accepts_is_read(headers: tuple[bytes, ...], body: bytes) -> None:
     answer = read(*headers, body=body)
     assert answer.readable
     assert answer.complete
     assert (answer.status, answer.content(), answer.go_refuses) == (200, BODY, "")
 
 
-def test_a_length_with_a_blank_before_the_colon_is_no_length() -> None:
+def test_a_content_length_with_a_space_before_the_colon_is_ignored() -> None:
     assert read(b"Content-Length : 5").content() == BODY
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "reason"),
     [
         (read(b"Content-Encoding: gzip"), "gzip"),
         (read(b"Server: \x01"), "Server"),
         (read(length=b"27, 27"), "lengths"),
     ],
 )
-def test_what_go_refuses_is_told(answer: AnswerReader, told: str) -> None:
+def test_an_answer_that_go_refuses_has_the_reason(answer: AnswerReader, reason: str) -> None:
     assert answer.readable
-    assert told in answer.go_refuses
+    assert reason in answer.go_refuses

@@ -1,4 +1,4 @@
-"""Taps, over real sockets: what passes is passed on and recorded, and each fault is what it says."""
+"""Taps, over real sockets: requests and answers are forwarded and recorded, and each fault is injected as named."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ANSWERING = [fault for fault in Fault if fault is not Fault.DOWN]
 
 
 class Upstream(http.server.ThreadingHTTPServer):
-    """The server behind the tap: keeps what it is asked, and answers as the test wants."""
+    """The server behind the tap: keeps the requests that it receives, and answers as the test sets."""
 
     daemon_threads = True
     block_on_close = False
@@ -48,7 +48,7 @@ class Upstream(http.server.ThreadingHTTPServer):
         self._free = threading.Event()
         self._free.set()
         self._read = threading.Event()
-        self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
         self.url = f"http://127.0.0.1:{self.server_port}"
 
     def process_request(self, request: object, client_address: object) -> None:
@@ -57,16 +57,16 @@ class Upstream(http.server.ThreadingHTTPServer):
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
-        """No answers meanwhile."""
+        """Hold all answers in this context."""
         self._free.clear()
         yield
         self._free.set()
 
-    def await_asked(self) -> None:
+    def await_request(self) -> None:
         assert self._read.wait(STUCK)
 
     def handle_error(self, *_: object) -> None:
-        """A tap may go away in the middle."""
+        """A tap may be closed during a request."""
 
 
 class _Answering(http.server.BaseHTTPRequestHandler):
@@ -77,7 +77,7 @@ class _Answering(http.server.BaseHTTPRequestHandler):
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.asked.append((self.command, self.path, headers, body))
+        self.server.requests.append((self.command, self.path, headers, body))
         self.server._read.set()
         assert self.server._free.wait(STUCK)
         self.send_response(self.server.status)
@@ -153,7 +153,7 @@ class Line:
             self._recorded.notify_all()
 
     def await_exchange(self) -> Exchange:
-        """The first one, once there is one."""
+        """Wait for the first exchange and return it."""
         with self._recorded:
             assert self._recorded.wait_for(lambda: self.exchanges, STUCK)
             return self.exchanges[0]
@@ -183,63 +183,65 @@ def line() -> Iterator[Line]:
 # -- without a fault
 
 
-def test_a_request_and_its_answer_pass_and_are_recorded(line: Line) -> None:
+def test_a_request_and_its_answer_are_forwarded_and_recorded(line: Line) -> None:
     status, answer = line.ask("POST", "/filter?x=1", b'{"Pod": 1}', Content_Type="application/json", X_Own="yes")
     assert (status, answer) == (200, ANSWER)
-    ((method, path, headers, body),) = line.upstream.asked
+    ((method, path, headers, body),) = line.upstream.requests
     assert (method, path, body) == ("POST", "/filter?x=1", b'{"Pod": 1}')
     assert (headers["content-type"], headers["x-own"]) == ("application/json", "yes")
     (exchange,) = line.exchanges
     assert exchange == Exchange("POST", "/filter?x=1", b'{"Pod": 1}', 200, ANSWER, exchange.seconds)
 
 
-def test_an_exchange_is_recorded_before_its_answer_is_passed_on(line: Line) -> None:
-    """Who sees the effect of an answer finds the exchange on record: here, the client finds no answer so far."""
-    seen: list[bytes | None] = []
+def test_an_exchange_is_recorded_before_its_answer_is_forwarded(line: Line) -> None:
+    """The exchange must be recorded before its effect shows: here, the client has received no answer when it is
+    recorded.
+    """
+    received: list[bytes | None] = []
     with socket.create_connection(("127.0.0.1", line.port), STUCK) as client:
         client.setblocking(False)
         record = line.tap._record
 
         def watched(exchange: Exchange) -> None:
             try:
-                seen.append(client.recv(1))
+                received.append(client.recv(1))
             except BlockingIOError:
-                seen.append(None)
+                received.append(None)
             record(exchange)
 
         line.tap._record = watched
         client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         line.await_exchange()
-    assert seen == [None]
+    assert received == [None]
 
 
 @pytest.mark.parametrize("status", [204, 301, 404, 500, 503])
-def test_every_status_passes(line: Line, status: int) -> None:
+def test_every_status_is_forwarded(line: Line, status: int) -> None:
     line.upstream.status, line.upstream.answer = status, b""
     assert line.ask() == (status, b"")
     assert [(exchange.status, exchange.fault) for exchange in line.exchanges] == [(status, "")]
 
 
-def test_headers_pass_as_they_are_but_for_the_host(line: Line) -> None:
+def test_headers_other_than_host_are_forwarded_unchanged(line: Line) -> None:
     with contextlib.closing(line.client()) as client:
         client.request("GET", "/", headers={"TE": "trailers", "Connection": "TE", "x-OWN": "1"})
         response = client.getresponse()
         assert response.read() == ANSWER
         assert (response.headers["Content-Type"], response.headers["Keep-Alive"]) == ("application/json", "timeout=5")
-    ((_, _, headers, _),) = line.upstream.asked
+    ((_, _, headers, _),) = line.upstream.requests
     assert (headers["te"], headers["connection"], headers["x-own"]) == ("trailers", "TE", "1")
     assert headers["host"] == line.upstream.url.removeprefix("http://")
 
 
-def test_the_server_behind_may_be_exchanged_and_may_have_a_path(line: Line) -> None:
+def test_the_upstream_may_be_replaced_and_may_have_a_path(line: Line) -> None:
     with serving(b"other") as other:
         line.tap.upstream = f"{other.url}/prefix/"
         assert line.ask(path="/api") == (200, b"other")
-        assert other.asked[0][1] == "/prefix/api"
-    assert line.upstream.asked == []
+        assert other.requests[0][1] == "/prefix/api"
+    assert line.upstream.requests == []
 
 
-def test_where_nobody_answers_behind_it_says_so_as_a_proxy_would(line: Line) -> None:
+def test_without_a_response_from_upstream_the_tap_answers_502(line: Line) -> None:
     with contextlib.closing(Ports()) as ports:
         line.tap.upstream = f"http://127.0.0.1:{ports.reserve()}"
         status, answer = line.ask()
@@ -264,7 +266,7 @@ def test_a_connection_is_kept_alive(line: Line) -> None:
 
 
 @pytest.mark.parametrize("fault", Fault)
-def test_a_fault_drops_what_is_open_and_healing_serves_again_on_the_same_port(line: Line, fault: Fault) -> None:
+def test_a_fault_closes_open_connections_and_healing_serves_again_on_the_same_port(line: Line, fault: Fault) -> None:
     for _ in range(2):
         with contextlib.closing(line.client()) as client:
             client.request("GET", "/")
@@ -283,32 +285,32 @@ def test_down_refuses_connections_and_keeps_its_port(line: Line) -> None:
     for _ in range(2):
         with pytest.raises(ConnectionRefusedError):
             line.ask()
-    with socket.socket() as other, pytest.raises(OSError, match="in use"):
-        other.bind(("127.0.0.1", line.port))
-    assert line.upstream.asked == []
+    with socket.socket() as second, pytest.raises(OSError, match="in use"):
+        second.bind(("127.0.0.1", line.port))
+    assert line.upstream.requests == []
     assert line.exchanges == []
     line.tap.heal()
     assert line.ask() == (200, ANSWER)
 
 
-def test_what_is_down_can_be_taken_away(line: Line) -> None:
+def test_a_tap_that_is_down_can_be_closed(line: Line) -> None:
     line.tap.inject(Fault.DOWN)
     line.tap.close()
-    with socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        other.bind(("127.0.0.1", line.port))
+    with socket.socket() as second:
+        second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        second.bind(("127.0.0.1", line.port))
 
 
 def test_reset_reads_the_request_and_resets(line: Line) -> None:
     line.tap.inject(Fault.RESET)
     with pytest.raises(ConnectionResetError):
         line.ask("POST", "/filter", b"{}")
-    assert line.upstream.asked == []
+    assert line.upstream.requests == []
     assert line.exchanges == [Exchange("POST", "/filter", b"{}", 0, b"", 0.0, "", "reset")]
 
 
 @pytest.mark.parametrize("then", [None, *Fault])
-def test_hang_reads_the_request_and_never_answers_also_not_once_it_is_healed(line: Line, then: Fault | None) -> None:
+def test_hang_reads_the_request_and_never_answers_even_once_it_is_healed(line: Line, then: Fault | None) -> None:
     line.tap.inject(Fault.HANG)
     with socket.create_connection(("127.0.0.1", line.port), STUCK) as client:
         client.sendall(b"GET /api HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -325,11 +327,11 @@ def test_hang_reads_the_request_and_never_answers_also_not_once_it_is_healed(lin
         client.settimeout(STUCK)
         line.tap.release()
         assert client.recv(1) == b""
-    assert len(line.upstream.asked) == 1
+    assert len(line.upstream.requests) == 1
     assert line.ask() == (200, ANSWER)
 
 
-def test_a_client_that_gives_up_what_hangs_is_served_at_its_next_try(line: Line) -> None:
+def test_a_client_that_abandons_a_hanging_request_is_served_at_its_next_request(line: Line) -> None:
     line.tap.inject(Fault.HANG)
     with contextlib.closing(line.client()) as client:
         client.request("GET", "/api")
@@ -341,36 +343,36 @@ def test_a_client_that_gives_up_what_hangs_is_served_at_its_next_try(line: Line)
 
 
 def delayed(tap: Tap) -> None:
-    """A condition: some request waits for its time."""
+    """A probe: whether a request is being delayed."""
     if not any(relay._delayed for relay in tap._relays):
         raise NotYet("no request waits")
 
 
-def test_slow_answers_late_and_at_once_when_it_is_healed(line: Line) -> None:
+def test_slow_delays_the_answer_until_it_is_healed(line: Line) -> None:
     assert 5 < line.tap.slow_seconds < 20  # kube-scheduler's own patience with extenders, and BIND
     line.tap.slow_seconds = STUCK * 2
     line.tap.inject(Fault.SLOW)
     with contextlib.closing(line.client()) as client:
         client.request("GET", "/api")
         wait_for(lambda: delayed(line.tap), READ, what="the request to be read")
-        assert (line.upstream.asked, line.exchanges) == ([], [])
+        assert (line.upstream.requests, line.exchanges) == ([], [])
         line.tap.heal()
         assert client.getresponse().read() == ANSWER
     (exchange,) = line.exchanges
     assert (exchange.status, exchange.answer, exchange.fault) == (200, ANSWER, "slow")
 
 
-def test_slow_answers_also_where_nobody_heals_it(line: Line) -> None:
+def test_slow_answers_after_its_delay_without_healing(line: Line) -> None:
     line.tap.slow_seconds = 0.0
     line.tap.inject(Fault.SLOW)
     assert line.ask() == (200, ANSWER)
     assert [exchange.fault for exchange in line.exchanges] == ["slow"]
 
 
-def test_unavailable_answers_in_the_servers_place(line: Line) -> None:
+def test_unavailable_answers_503_without_calling_upstream(line: Line) -> None:
     line.tap.inject(Fault.UNAVAILABLE)
     assert line.ask() == (503, b"Service Unavailable")
-    assert line.upstream.asked == []
+    assert line.upstream.requests == []
     (exchange,) = line.exchanges
     assert (exchange.status, exchange.answer, exchange.fault) == (503, b"Service Unavailable", "503")
 
@@ -381,14 +383,14 @@ def test_malformed_is_half_of_the_answer(line: Line) -> None:
     assert (status, answer) == (200, ANSWER[: len(ANSWER) // 2])
     with pytest.raises(ValueError, match=r"Expecting|Unterminated"):
         json.loads(answer)
-    assert len(line.upstream.asked) == 1
+    assert len(line.upstream.requests) == 1
     (exchange,) = line.exchanges
     assert (exchange.status, exchange.answer, exchange.fault) == (200, answer, "malformed")
 
 
 @pytest.mark.parametrize("first", Fault)
 @pytest.mark.parametrize("then", [Fault.DOWN, Fault.UNAVAILABLE])
-def test_one_fault_takes_the_place_of_another(line: Line, first: Fault, then: Fault) -> None:
+def test_a_new_fault_replaces_the_current_fault(line: Line, first: Fault, then: Fault) -> None:
     line.tap.inject(first)
     line.tap.inject(then)
     if then is Fault.DOWN:
@@ -400,7 +402,7 @@ def test_one_fault_takes_the_place_of_another(line: Line, first: Fault, then: Fa
     assert line.ask() == (200, ANSWER)
 
 
-def test_to_heal_what_is_whole_changes_nothing(line: Line) -> None:
+def test_healing_without_a_fault_changes_nothing(line: Line) -> None:
     with contextlib.closing(line.client()) as client:
         for _ in range(2):
             line.tap.heal()
@@ -412,12 +414,14 @@ def test_to_heal_what_is_whole_changes_nothing(line: Line) -> None:
 
 
 @pytest.mark.parametrize("fault", [None, *ANSWERING])
-def test_what_the_harness_asks_passes_through_a_fault_and_unmarked(line: Line, fault: Fault | None) -> None:
+def test_requests_of_the_harness_pass_through_a_fault_without_their_marker_header(
+    line: Line, fault: Fault | None
+) -> None:
     if fault is not None:
         line.tap.inject(fault)
     mark = "extender/malformed filter a list"
     assert line.ask("POST", "/filter", b"[]", **{HARNESS: mark}) == (200, ANSWER)
-    ((_, path, headers, body),) = line.upstream.asked
+    ((_, path, headers, body),) = line.upstream.requests
     assert (path, body) == ("/filter", b"[]")
     assert HARNESS.lower() not in headers
     assert mark not in headers.values()
@@ -425,7 +429,7 @@ def test_what_the_harness_asks_passes_through_a_fault_and_unmarked(line: Line, f
     assert (exchange.by, exchange.status, exchange.fault) == (mark, 200, "")
 
 
-def test_the_end_of_a_tap_ends_its_connections_and_what_hangs(line: Line) -> None:
+def test_closing_a_tap_ends_idle_and_hanging_connections(line: Line) -> None:
     with contextlib.closing(line.client()) as idle, contextlib.closing(line.client()) as hanging:
         line.tap.inject(Fault.HANG)
         idle.connect()
@@ -442,18 +446,18 @@ def test_the_end_of_a_tap_ends_its_connections_and_what_hangs(line: Line) -> Non
 # -- what is kept, and what came of what did not end
 
 
-def test_of_large_bodies_the_beginning_is_kept_and_the_size(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_large_bodies_the_beginning_and_the_size_are_recorded(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(messages, "KEPT", 1000)
     line.upstream.answer = b"a" * 500_000
     assert line.ask("POST", "/filter", b"b" * 400_000) == (200, line.upstream.answer)
     (exchange,) = line.exchanges
     assert (exchange.body, exchange.body_size) == (b"b" * 1000, 400_000)
     assert (exchange.answer, exchange.answer_size, exchange.cut) == (b"a" * 1000, 500_000, True)
-    assert [body for _, _, _, body in line.upstream.asked] == [b"b" * 400_000]
+    assert [body for _, _, _, body in line.upstream.requests] == [b"b" * 400_000]
 
 
 @pytest.mark.parametrize("fault", [Fault.UNAVAILABLE, Fault.MALFORMED, Fault.RESET, Fault.HANG])
-def test_a_client_that_waits_for_100_continue_gets_its_fault_all_the_same(line: Line, fault: Fault) -> None:
+def test_a_client_that_waits_for_100_continue_meets_the_fault_too(line: Line, fault: Fault) -> None:
     line.tap.inject(fault)
     with socket.create_connection(("127.0.0.1", line.port), STUCK) as client:
         client.sendall(b"POST /f HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
@@ -463,7 +467,7 @@ def test_a_client_that_waits_for_100_continue_gets_its_fault_all_the_same(line: 
     assert (exchange.body, exchange.fault) == (b"{}", fault.value)
 
 
-def test_half_of_a_compressed_answer_is_half_of_what_was_meant(line: Line) -> None:
+def test_malformed_halves_the_decoded_content_of_a_compressed_answer(line: Line) -> None:
     line.upstream.answer, line.upstream.encoding = gzip.compress(ANSWER), "gzip"
     assert line.ask(Accept_Encoding="gzip") == (200, line.upstream.answer)
     line.tap.inject(Fault.MALFORMED)
@@ -472,7 +476,7 @@ def test_half_of_a_compressed_answer_is_half_of_what_was_meant(line: Line) -> No
 
 
 @pytest.mark.parametrize("fault", [Fault.MALFORMED, Fault.UNAVAILABLE, None])
-def test_head_has_no_body_under_a_fault_either(line: Line, fault: Fault | None) -> None:
+def test_a_head_request_has_no_body_with_a_fault_either(line: Line, fault: Fault | None) -> None:
     if fault is not None:
         line.tap.inject(fault)
     with contextlib.closing(line.client()) as client:
@@ -481,10 +485,10 @@ def test_head_has_no_body_under_a_fault_either(line: Line, fault: Fault | None) 
             assert client.getresponse().read() == b""
 
 
-def test_a_line_that_is_broken_under_a_request_is_on_record(line: Line) -> None:
+def test_a_connection_that_a_fault_breaks_during_a_request_is_recorded(line: Line) -> None:
     with line.upstream.holding(), contextlib.closing(line.client()) as client:
         client.request("GET", "/")
-        line.upstream.await_asked()
+        line.upstream.await_request()
         line.tap.inject(Fault.UNAVAILABLE)
         with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
             client.getresponse()
@@ -492,7 +496,7 @@ def test_a_line_that_is_broken_under_a_request_is_on_record(line: Line) -> None:
     assert (exchange.status, exchange.fault, exchange.error != "") == (0, "503", True)
 
 
-def test_a_server_that_ends_without_an_answer_ends_the_clients_connection(line: Line) -> None:
+def test_an_upstream_that_closes_without_an_answer_ends_the_client_s_connection(line: Line) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, contextlib.closing(line.client()) as client:
         line.tap.upstream = f"http://127.0.0.1:{server.getsockname()[1]}"
         client.request("GET", "/")
@@ -505,7 +509,7 @@ def test_a_server_that_ends_without_an_answer_ends_the_clients_connection(line: 
     assert (exchange.status, exchange.fault, exchange.error != "") == (0, "", True)
 
 
-def test_an_idle_client_is_kept_where_the_server_behind_was_exchanged(line: Line) -> None:
+def test_an_idle_client_stays_connected_when_the_upstream_is_replaced(line: Line) -> None:
     with serving(b"other") as other, contextlib.closing(line.client()) as client:
         with serving(b"first") as first:
             line.tap.upstream = first.url
@@ -516,7 +520,7 @@ def test_an_idle_client_is_kept_where_the_server_behind_was_exchanged(line: Line
         assert client.getresponse().read() == b"other"
 
 
-def test_connections_upstream_are_used_again(line: Line) -> None:
+def test_connections_to_the_upstream_are_reused(line: Line) -> None:
     with contextlib.closing(line.client()) as client:
         for _ in range(3):
             client.request("GET", "/")
@@ -524,19 +528,21 @@ def test_connections_upstream_are_used_again(line: Line) -> None:
     assert line.upstream.connections == 1
 
 
-def test_credentials_of_the_url_are_sent_where_the_client_has_none(line: Line) -> None:
+def test_credentials_of_the_url_are_sent_if_the_client_sends_none(line: Line) -> None:
     line.tap.upstream = line.upstream.url.replace("http://", "http://us%40er:p%3Ass@")
     assert line.ask()[0] == 200
     assert line.ask(Authorization="Bearer own")[0] == 200
-    sent = [headers["authorization"] for _, _, headers, _ in line.upstream.asked]
+    sent = [headers["authorization"] for _, _, headers, _ in line.upstream.requests]
     assert sent == ["Basic " + base64.b64encode(b"us@er:p:ss").decode(), "Bearer own"]
-    assert {headers["host"] for _, _, headers, _ in line.upstream.asked} == {line.upstream.url.removeprefix("http://")}
+    assert {headers["host"] for _, _, headers, _ in line.upstream.requests} == {
+        line.upstream.url.removeprefix("http://")
+    }
 
 
-def test_a_server_of_our_own_is_shown_our_password_alone(line: Line) -> None:
+def test_a_server_of_the_harness_receives_only_the_harness_s_password(line: Line) -> None:
     line.tap.upstream = line.upstream.url.replace("http://", f"http://{USER}:ours@")
     assert line.ask(Authorization="Bearer own")[0] == 200
-    ((_, _, headers, _),) = line.upstream.asked
+    ((_, _, headers, _),) = line.upstream.requests
     assert headers["authorization"] == "Basic " + base64.b64encode(f"{USER}:ours".encode()).decode()
 
 
@@ -553,7 +559,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize(("method", "path"), WRITES)
-def test_what_is_more_than_a_question_is_answered_with_403(line: Line, method: str, path: str) -> None:
+def test_requests_that_could_write_are_answered_with_403(line: Line, method: str, path: str) -> None:
     line.tap.permits = only_asks
     with contextlib.closing(line.client()) as client:
         client.putrequest(method, path)
@@ -562,15 +568,15 @@ def test_what_is_more_than_a_question_is_answered_with_403(line: Line, method: s
         assert client.getresponse().read() == NOT_PERMITTED.encode()
         client.request("GET", "/api/v1/query")
         assert client.getresponse().read() == ANSWER
-    assert [one[:2] for one in line.upstream.asked] == [("GET", "/api/v1/query")]
-    assert [one.status for one in line.exchanges] == [403, 200]
+    assert [found[:2] for found in line.upstream.requests] == [("GET", "/api/v1/query")]
+    assert [found.status for found in line.exchanges] == [403, 200]
 
 
 @pytest.mark.parametrize(("method", "path"), QUERIES)
-def test_questions_pass(line: Line, method: str, path: str) -> None:
+def test_queries_are_forwarded(line: Line, method: str, path: str) -> None:
     line.tap.permits = only_asks
     assert line.ask(method, path)[0] == 200
-    assert line.upstream.asked[0][:2] == (method, path)
+    assert line.upstream.requests[0][:2] == (method, path)
 
 
 # -- what another server answers
@@ -578,7 +584,7 @@ def test_questions_pass(line: Line, method: str, path: str) -> None:
 
 @contextlib.contextmanager
 def elsewhere(line: Line) -> Iterator[Upstream]:
-    """The server that answers about targets in the place of the one behind the tap."""
+    """The server that answers requests about targets instead of the server behind the tap."""
     with serving(b"elsewhere") as other:
         line.tap.elsewhere = lambda url, method, target: (
             (lambda: other.url) if url == line.upstream.url and asks_of_targets(method, target) else None
@@ -590,17 +596,17 @@ def elsewhere(line: Line) -> Iterator[Upstream]:
     "path",
     ["/api/v1/targets", "/api/v1/targets?state=active", "/api/v1/targets/metadata?limit=1", "/api/v1/metadata"],
 )
-def test_what_is_answered_elsewhere_is_so_between_two_others(line: Line, path: str) -> None:
+def test_requests_about_targets_are_answered_elsewhere_on_the_same_connection(line: Line, path: str) -> None:
     paths = ["/api/v1/query", path, "/api/v1/query"]
     with elsewhere(line) as other, contextlib.closing(line.client()) as client:
         answers = []
-        for one in paths:
-            client.request("GET", one)
+        for requested in paths:
+            client.request("GET", requested)
             answers.append(client.getresponse().read())
     assert answers == [ANSWER, b"elsewhere", ANSWER]
-    assert [one[1] for one in line.upstream.asked] == ["/api/v1/query", "/api/v1/query"]
-    assert [one[:2] for one in other.asked] == [("GET", path)]
-    assert [(one.path, one.status) for one in line.exchanges] == [(one, 200) for one in paths]
+    assert [found[1] for found in line.upstream.requests] == ["/api/v1/query", "/api/v1/query"]
+    assert [found[:2] for found in other.requests] == [("GET", path)]
+    assert [(found.path, found.status) for found in line.exchanges] == [(requested, 200) for requested in paths]
 
 
 @pytest.mark.parametrize(
@@ -608,13 +614,13 @@ def test_what_is_answered_elsewhere_is_so_between_two_others(line: Line, path: s
     [("GET", "/api/v1/query?query=/api/v1/targets"), ("GET", "/api/v1/scrape_pools"), ("HEAD", "/api/v1/targets"),
      ("GET", "/api/v1/targets/relabel_steps"), ("POST", "/api/v1/metadata")],
 )  # fmt: skip
-def test_all_else_is_answered_by_the_server_itself(line: Line, method: str, path: str) -> None:
+def test_other_requests_are_answered_by_the_upstream(line: Line, method: str, path: str) -> None:
     with elsewhere(line) as other:
         assert line.ask(method, path)[0] == 200
-    assert (line.upstream.asked[0][:2], other.asked) == ((method, path), [])
+    assert (line.upstream.requests[0][:2], other.requests) == ((method, path), [])
 
 
-def test_a_server_that_answers_all_keeps_its_connection(line: Line) -> None:
+def test_an_upstream_that_answers_all_requests_keeps_its_connection(line: Line) -> None:
     line.tap.elsewhere = lambda *_: None
     with contextlib.closing(line.client()) as client:
         for path in ("/api/v1/query", "/api/v1/targets"):
@@ -623,7 +629,7 @@ def test_a_server_that_answers_all_keeps_its_connection(line: Line) -> None:
     assert line.upstream.connections == 1
 
 
-def test_nothing_else_waits_for_a_server_elsewhere(line: Line) -> None:
+def test_other_requests_do_not_wait_while_a_server_elsewhere_is_started(line: Line) -> None:
     begun, found = threading.Event(), threading.Event()
 
     def find() -> str:
@@ -640,7 +646,7 @@ def test_nothing_else_waits_for_a_server_elsewhere(line: Line) -> None:
         assert client.getresponse().read() == ANSWER
 
 
-def test_a_line_breaks_while_a_server_elsewhere_is_found(line: Line) -> None:
+def test_a_connection_breaks_while_a_server_elsewhere_is_started(line: Line) -> None:
     begun, left = threading.Event(), threading.Event()
 
     def find() -> str:
@@ -660,14 +666,14 @@ def test_a_line_breaks_while_a_server_elsewhere_is_found(line: Line) -> None:
     assert line.ask() == (200, ANSWER)
 
 
-def test_where_none_is_found_elsewhere_it_says_so_as_a_proxy_would(line: Line) -> None:
+def test_without_a_server_elsewhere_the_tap_answers_502(line: Line) -> None:
     def find() -> str:
         raise ConnectionRefusedError("it was closed")
 
     line.tap.elsewhere = lambda *_: find
     status, answer = line.ask(path="/api/v1/targets")
     assert (status, answer) == (502, b"tap: no response from upstream: it was closed")
-    assert line.upstream.asked == []
+    assert line.upstream.requests == []
 
 
 @pytest.mark.parametrize(
@@ -678,17 +684,17 @@ def test_where_none_is_found_elsewhere_it_says_so_as_a_proxy_would(line: Line) -
         b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnot a length\r\n",
     ],
 )
-def test_no_other_request_is_hidden_in_what_is_not_http(line: Line, first: bytes) -> None:
+def test_malformed_http_cannot_smuggle_a_request(line: Line, first: bytes) -> None:
     line.tap.permits = only_asks
     with socket.create_connection(("127.0.0.1", line.port), STUCK) as client:
         client.sendall(first + b"POST /api/v1/write HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
         with contextlib.suppress(ConnectionResetError):
             while client.recv(4096):
                 pass
-    assert not [path for _, path, _, _ in line.upstream.asked if path != "/"]
+    assert not [path for _, path, _, _ in line.upstream.requests if path != "/"]
 
 
-def test_threads_break_and_heal_while_others_ask(line: Line) -> None:
+def test_concurrent_faults_and_requests_give_only_allowed_answers(line: Line) -> None:
     done = threading.Event()
     wrong: list[object] = []
 
@@ -719,7 +725,7 @@ def test_threads_break_and_heal_while_others_ask(line: Line) -> None:
 # -- TLS
 
 
-def test_a_server_behind_tls_is_verified_as_it_is_told(ports: Ports, tmp_path: Path) -> None:
+def test_an_upstream_with_tls_is_verified_with_the_given_trust(ports: Ports, tmp_path: Path) -> None:
     authority, stranger = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
     with serving_tls(authority.server("server")) as upstream:
         for trusted, expected in ((authority, 200), (stranger, 502)):
@@ -731,7 +737,7 @@ def test_a_server_behind_tls_is_verified_as_it_is_told(ports: Ports, tmp_path: P
             assert [exchange.status for exchange in exchanges] == [expected]
 
 
-def test_a_name_that_is_asked_for_is_verified_in_the_addresss_place(ports: Ports, tmp_path: Path) -> None:
+def test_a_given_server_name_is_verified_instead_of_the_address(ports: Ports, tmp_path: Path) -> None:
     authority = Authority(tmp_path / "ours")
     trust = ssl.create_default_context(cafile=authority.certificate)
     with serving_tls(authority.server("server")) as upstream:
@@ -743,7 +749,7 @@ def test_a_name_that_is_asked_for_is_verified_in_the_addresss_place(ports: Ports
 
 
 @pytest.mark.parametrize("fault", ANSWERING)
-def test_a_tap_serves_tls_and_breaks_it(ports: Ports, tmp_path: Path, fault: Fault) -> None:
+def test_a_tap_serves_tls_with_and_without_faults(ports: Ports, tmp_path: Path, fault: Fault) -> None:
     authority = Authority(tmp_path / "ours")
     pair = authority.server("tap")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

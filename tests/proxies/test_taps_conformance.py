@@ -1,7 +1,7 @@
-"""What a client can do on a direct line it can do through a tap: HTTP/1.1, one feature at a time, byte for byte.
+"""A client can use HTTP/1.1 through a tap as on a direct connection: one feature at a time, byte for byte.
 
-Both ends are scripted sockets, so that nothing but the tap is between what is sent and what is seen. Each feature is a
-conversation; it is held once on a direct line and once through a tap, and both ends must have seen the same.
+Both ends are scripted sockets, so that only the tap is between what is sent and what is received. Each feature is a
+conversation, held once on a direct connection and once through a tap; both ends must receive the same bytes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from schedproof.proxies.taps import Tap
 STUCK = 20.0
 """Seconds after which a test fails that would otherwise hang; nothing is judged by it."""
 Step = tuple[str, bytes]
-"""Who sends what: `client` or `server`, and the bytes. b"" ends that side's sending. The other side has to see
-them before the next step, unless a `+` follows the sender's name."""
+"""A step: the sender, `client` or `server`, and its bytes. b"" ends that side's sending. The other side has to receive
+them before the next step, unless a `+` follows the sender's name.
+"""
 
 GET = b"GET /api/v1/query?query=up HTTP/1.1\r\nHost: server\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -173,24 +174,24 @@ FEATURES: dict[str, Sequence[Step]] = {
 
 
 class Line:
-    """A client, a server and what is between them; and what each of the two has seen."""
+    """A client, a server and the connection between them; and the bytes that each of the two has received."""
 
     def __init__(self, client: socket.socket, listener: socket.socket) -> None:
         self._listener = listener
         self._ends = {"client": client}
-        self.seen = {"client": b"", "server": b""}
+        self.received = {"client": b"", "server": b""}
 
     def hold(self, conversation: Sequence[Step]) -> None:
         due = {"client": 0, "server": 0}
         host = b"Host: 127.0.0.1:%d\r\n" % self._listener.getsockname()[1]
-        for who, text in conversation:
-            sender, reader = ("client", "server") if who.startswith("client") else ("server", "client")
+        for side, text in conversation:
+            sender, reader = ("client", "server") if side.startswith("client") else ("server", "client")
             data = text.replace(b"Host: server\r\n", host)
             # In a thread: what is larger than all buffers has to be read meanwhile.
             sending = threading.Thread(target=_send, args=(self._ends[sender], data))
             sending.start()
             due[reader] += len(data)
-            if not who.endswith("+"):
+            if not side.endswith("+"):
                 self._read(reader, due[reader], end=not data)
             sending.join()
 
@@ -198,11 +199,11 @@ class Line:
         if reader not in self._ends:
             self._ends[reader], _ = self._listener.accept()
             self._ends[reader].settimeout(STUCK)
-        while end or len(self.seen[reader]) < due:
+        while end or len(self.received[reader]) < due:
             piece = self._ends[reader].recv(1 << 20)
-            self.seen[reader] += piece
+            self.received[reader] += piece
             if not piece:
-                assert end, f"the {reader} saw the end, and before it {self.seen[reader][-300:]!r}"
+                assert end, f"the {reader} saw the end, and before it {self.received[reader][-300:]!r}"
                 return
 
     def close(self) -> None:
@@ -225,17 +226,17 @@ def listening() -> Iterator[socket.socket]:
         yield listener
 
 
-def seen_directly(conversation: Sequence[Step]) -> dict[str, bytes]:
+def received_directly(conversation: Sequence[Step]) -> dict[str, bytes]:
     with (
         listening() as listener,
         socket.create_connection(listener.getsockname(), STUCK) as client,
         contextlib.closing(Line(client, listener)) as line,
     ):
         line.hold(conversation)
-        return line.seen
+        return line.received
 
 
-def seen_through_a_tap(conversation: Sequence[Step], exchanges: list[Exchange]) -> dict[str, bytes]:
+def received_through_a_tap(conversation: Sequence[Step], exchanges: list[Exchange]) -> dict[str, bytes]:
     with contextlib.closing(Ports()) as ports, listening() as listener:
         port = ports.reserve()
         with (
@@ -244,20 +245,20 @@ def seen_through_a_tap(conversation: Sequence[Step], exchanges: list[Exchange]) 
             contextlib.closing(Line(client, listener)) as line,
         ):
             line.hold(conversation)
-            return line.seen
+            return line.received
 
 
 @pytest.mark.parametrize("feature", FEATURES)
-def test_both_ends_see_the_same_with_a_tap_and_without(feature: str) -> None:
-    direct, tapped = seen_directly(FEATURES[feature]), seen_through_a_tap(FEATURES[feature], [])
+def test_both_ends_receive_the_same_bytes_with_and_without_a_tap(feature: str) -> None:
+    direct, tapped = received_directly(FEATURES[feature]), received_through_a_tap(FEATURES[feature], [])
     anywhere = re.compile(rb"127\.0\.0\.1:[0-9]+")
-    assert {who: anywhere.sub(b"server", said) for who, said in tapped.items()} == {
-        who: anywhere.sub(b"server", said) for who, said in direct.items()
+    assert {side: anywhere.sub(b"server", received) for side, received in tapped.items()} == {
+        side: anywhere.sub(b"server", received) for side, received in direct.items()
     }
 
 
 @pytest.mark.parametrize(
-    ("feature", "body", "said"),
+    ("feature", "body", "content"),
     [
         ("a body in chunks", b"123456", b"ok"),
         ("a request with trailers", b"x", b"ok"),
@@ -271,14 +272,14 @@ def test_both_ends_see_the_same_with_a_tap_and_without(feature: str) -> None:
         ("a large body", LONG, b"ok"),
     ],
 )
-def test_what_was_meant_is_on_record(feature: str, body: bytes, said: bytes) -> None:
+def test_the_decoded_request_and_answer_are_recorded(feature: str, body: bytes, content: bytes) -> None:
     exchanges: list[Exchange] = []
-    seen_through_a_tap(FEATURES[feature], exchanges)
-    assert (exchanges[0].body, exchanges[0].status, exchanges[0].answer, exchanges[0].error) == (body, 200, said, "")
+    received_through_a_tap(FEATURES[feature], exchanges)
+    assert (exchanges[0].body, exchanges[0].status, exchanges[0].answer, exchanges[0].error) == (body, 200, content, "")
 
 
-def test_requests_that_are_sent_ahead_are_answered_in_their_order() -> None:
-    """As a proxy does: the server gets one after the other."""
+def test_pipelined_requests_are_answered_in_order() -> None:
+    """The tap sends the requests to the server one after the other."""
     exchanges: list[Exchange] = []
     second = GET.replace(b"query=up", b"query=other")
     with contextlib.closing(Ports()) as ports, listening() as listener:
@@ -295,15 +296,15 @@ def test_requests_that_are_sent_ahead_are_answered_in_their_order() -> None:
                     while not server.recv(1 << 16).endswith(b"\r\n\r\n"):
                         pass
                     server.sendall(reply)
-                said = b""
-                while len(said) < 2 * len(OK):
-                    said += client.recv(1 << 16)
-    assert said == OK + OK.replace(b"ok", b"no")
+                received = b""
+                while len(received) < 2 * len(OK):
+                    received += client.recv(1 << 16)
+    assert received == OK + OK.replace(b"ok", b"no")
     assert [(exchange.path[-5:], exchange.answer) for exchange in exchanges] == [("ry=up", b"ok"), ("other", b"no")]
 
 
-def test_a_kept_connection_that_the_server_has_ended_is_not_used_again() -> None:
-    """As a client would see it: here the tap is busy while the server ends the connection."""
+def test_a_persistent_connection_that_the_server_has_closed_is_not_reused() -> None:
+    """The tap is busy while the server ends the connection."""
     ended = threading.Event()
     with contextlib.closing(Ports()) as ports, listening() as listener:
         port, upstream = ports.reserve(), f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -319,10 +320,10 @@ def test_a_kept_connection_that_the_server_has_ended_is_not_used_again() -> None
                     assert server.recv(1 << 16).endswith(b"\r\n\r\n")
                     server.sendall(OK)
                 ended.set()
-            said = b""
-            while len(said) < 2 * len(OK):
-                said += client.recv(1 << 16)
-    assert said == OK + OK
+            received = b""
+            while len(received) < 2 * len(OK):
+                received += client.recv(1 << 16)
+    assert received == OK + OK
 
 
 def _await(event: threading.Event) -> None:

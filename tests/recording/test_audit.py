@@ -1,4 +1,4 @@
-"""The audit log is read as it grows, up to a request of our own, in records that say who asked for what."""
+"""The audit log is read as it grows, up to a marker request of the harness, as records of requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BINDING = {
 
 
 def line(resource: str, name: str, *, verb: str = "create", code: int = 201, **more: Any) -> dict[str, Any]:
-    """A line as kube-apiserver v1.36.3 writes it, less what nobody reads."""
+    """A line as kube-apiserver v1.36.3 writes it, without fields that are not read."""
     resource, _, subresource = resource.partition("/")
     reference = {"resource": resource, "namespace": "sp-tested", "name": name, "apiVersion": "v1"}
     return {
@@ -51,7 +51,7 @@ def bound(resource: str = "pods/binding", name: str = "probe-1", code: int = 201
 
 
 class Apiserver:
-    """Writes a line for each request, after those that were in its way."""
+    """Writes a line for each request, after the lines that the test puts before it."""
 
     def __init__(self, log: Path) -> None:
         self.log = log
@@ -78,7 +78,7 @@ def apiserver(tmp_path: Path) -> Apiserver:
 def read(apiserver: Apiserver) -> Iterator[Callable[..., list[dict[str, Any]]]]:
 
     def read_until(*names: str) -> list[dict[str, Any]]:
-        """The requests; the mark at the end is left out."""
+        """The requests, without the mark at the end."""
         api: Any = apiserver
         *records, mark = tail.read_until(api, {("sp-tested", name) for name in names})
         if isinstance(mark, ApiRequest):  # what was answered at the same time as the mark comes behind it
@@ -94,7 +94,7 @@ def names(records: list[ApiRequest]) -> list[str]:
     return [record.name for record in records]
 
 
-def test_a_line_becomes_a_record_in_the_time_of_the_run(apiserver: Apiserver, read: Any) -> None:
+def test_a_line_becomes_a_record_with_the_time_since_the_start_of_the_run(apiserver: Apiserver, read: Any) -> None:
     apiserver.before = [bound()]
     (request,) = read()
     assert request.as_dict() == {
@@ -114,7 +114,7 @@ def test_a_line_becomes_a_record_in_the_time_of_the_run(apiserver: Apiserver, re
     }
 
 
-def test_each_line_is_read_once_and_our_own_marker_never(apiserver: Apiserver, read: Any) -> None:
+def test_each_line_is_read_once_and_the_harness_s_marker_never(apiserver: Apiserver, read: Any) -> None:
     apiserver.before = [line("pods", "a"), line("pods", "b")]
     assert names(read()) == ["a", "b"]
     assert read() == []
@@ -122,7 +122,7 @@ def test_each_line_is_read_once_and_our_own_marker_never(apiserver: Apiserver, r
     assert names(read()) == ["c"]
 
 
-def test_what_was_in_the_log_before_belongs_to_another_run(tmp_path: Path) -> None:
+def test_lines_that_precede_the_run_are_not_read(tmp_path: Path) -> None:
     apiserver: Any = Apiserver(tmp_path / "audit.jsonl")
     apiserver.write(line("pods", "old"))
     with contextlib.closing(AuditTail(apiserver.log, EPOCH)) as tail:
@@ -133,12 +133,12 @@ def test_what_was_in_the_log_before_belongs_to_another_run(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("verb", ["get", "create", "watch"])
 @pytest.mark.parametrize("resource", ["leases", "secrets", "serviceaccounts/token", "nodes/status", "podgroups", ""])
-def test_of_the_candidate_every_request_is_read(apiserver: Apiserver, read: Any, resource: str, verb: str) -> None:
+def test_every_request_of_the_candidate_is_read(apiserver: Apiserver, read: Any, resource: str, verb: str) -> None:
     apiserver.before = [line(resource, "a", verb=verb)]
     assert names(read()) == ["a"]
 
 
-def test_of_others_what_changes_pods_and_nodes_is_read(apiserver: Apiserver, read: Any) -> None:
+def test_requests_of_other_users_are_read_if_they_change_pods_or_nodes(apiserver: Apiserver, read: Any) -> None:
     another = {"user": {"username": "another"}}
     kept = [line(resource, resource, **another) for resource in ("pods", "pods/binding", "bindings", "nodes/status")]
     left_out = [
@@ -153,7 +153,7 @@ def test_of_others_what_changes_pods_and_nodes_is_read(apiserver: Apiserver, rea
     assert [record.line for record in records] == [5, 6, 7, 8]  # lines that are left out count
 
 
-def test_a_request_that_goes_on_is_one_request_since_its_begin(apiserver: Apiserver, read: Any) -> None:
+def test_a_watch_is_recorded_once_when_it_begins(apiserver: Apiserver, read: Any) -> None:
     begun = line("pods", "", verb="watch", code=200, stage="ResponseStarted", auditID="x")
     apiserver.before = [begun, line("pods", "b")]
     assert names(read()) == ["", "b"]
@@ -161,7 +161,7 @@ def test_a_request_that_goes_on_is_one_request_since_its_begin(apiserver: Apiser
     assert names(read()) == ["c"]
 
 
-def test_what_there_is_to_say_of_a_request_is_said(apiserver: Apiserver, read: Any) -> None:
+def test_a_record_has_the_details_of_its_request(apiserver: Apiserver, read: Any) -> None:
     path = line("", "", verb="get", requestURI="/version?timeout=32s")
     del path["objectRef"]
     apiserver.before = [
@@ -177,20 +177,18 @@ def test_what_there_is_to_say_of_a_request_is_said(apiserver: Apiserver, read: A
     ]  # fmt: skip
 
 
-def test_a_credential_is_told_where_it_is_first_borne(apiserver: Apiserver, read: Any) -> None:
+def test_a_credential_is_recorded_with_its_first_request(apiserver: Apiserver, read: Any) -> None:
     def by(token: str, name: str = USER) -> dict[str, Any]:
         user = {"username": name, "extra": {"authentication.kubernetes.io/credential-id": [f"JTI={token}"]}}
         return line("pods", token, user=user)
 
     apiserver.before = [by("a"), by("a"), by("b"), by("c", "another"), by("a")]
-    told = [record.model_dump(include={"credential"}, exclude_unset=True) for record in read()]
-    assert told == [{"credential": "JTI=a"}, {}, {"credential": "JTI=b"}, {}, {}]
+    credentials = [record.model_dump(include={"credential"}, exclude_unset=True) for record in read()]
+    assert credentials == [{"credential": "JTI=a"}, {}, {"credential": "JTI=b"}, {}, {}]
 
 
 @pytest.mark.parametrize(("resource", "verb"), [("pods", "watch"), ("leases", "get"), ("pods/binding", "create")])
-def test_a_request_that_is_not_authenticated_is_nobodys(
-    apiserver: Apiserver, read: Any, resource: str, verb: str
-) -> None:
+def test_an_unauthenticated_request_has_no_user(apiserver: Apiserver, read: Any, resource: str, verb: str) -> None:
     apiserver.before = [line(resource, "a", verb=verb, code=401, user={})]
     assert [(record.user, record.code) for record in read()] == [("", 401)]
 
@@ -203,7 +201,7 @@ def test_a_mark_has_the_times_of_both_clocks(apiserver: Apiserver) -> None:
     assert mark == AuditMark(at=5.0, answered=5.5, mark=1, line=1, received=0.186821, completed=0.195995)
 
 
-def test_marks_of_another_run_in_the_same_log_are_none(apiserver: Apiserver, read: Any) -> None:
+def test_marks_of_another_run_in_the_same_log_are_not_marks_of_this_run(apiserver: Apiserver, read: Any) -> None:
     apiserver.before = [line("pods", "schedproof-mark-0a1b2c3d-1", verb="get", code=404)]
     assert len(read()) == 1  # the candidate's own request, for all that is known
 
@@ -223,17 +221,17 @@ def test_requests_without_an_object_a_name_or_a_body_are_read(apiserver: Apiserv
 
 
 @pytest.mark.parametrize("resource", ["pods/binding", "bindings"])
-def test_the_binding_of_a_pod_that_is_known_to_be_bound_is_waited_for(
+def test_reading_waits_for_the_binding_of_a_pod_that_is_known_to_be_bound(
     apiserver: Apiserver, read: Any, resource: str
 ) -> None:
-    """It may be written after the marker, for it was answered at the same time; by either way of binding."""
+    """The line may follow the marker, as both are answered at the same time; either endpoint creates the Binding."""
     apiserver.after = [bound(resource)]
     assert names(read("probe-1")) == ["probe-1"]
     assert read("probe-1") == []  # it was read before
 
 
 @pytest.mark.parametrize(
-    "other",
+    "written",
     [
         bound(code=409),
         bound(name="probe-2"),
@@ -242,16 +240,16 @@ def test_the_binding_of_a_pod_that_is_known_to_be_bound_is_waited_for(
     ],
 )
 def test_a_log_that_lacks_a_binding_is_an_error_that_names_the_pod(
-    apiserver: Apiserver, read: Any, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any]
+    apiserver: Apiserver, read: Any, monkeypatch: pytest.MonkeyPatch, written: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(audit, "AUDIT_CAUGHT_UP", Deadline("at once", 0, "it will not come"))
-    apiserver.before = [other]
+    apiserver.before = [written]
     with pytest.raises(DeadlineExceededError, match=r"marker read; no Binding yet for \['probe-1'\]"):
         read("probe-1")
 
 
-def test_what_ends_the_recording_ends_the_wait_for_the_log(apiserver: Apiserver) -> None:
-    """Where its disk is full, the marker never comes: the apiserver goes on without its log."""
+def test_an_error_of_the_recording_ends_the_wait_for_the_log(apiserver: Apiserver) -> None:
+    """If its disk is full, the marker is never written: the apiserver continues without its log."""
 
     class Recording:
         def exit_error(self) -> HostError:
@@ -265,7 +263,7 @@ def test_what_ends_the_recording_ends_the_wait_for_the_log(apiserver: Apiserver)
         list(tail.read_until(api, set(), watching=(Recording(),)))
 
 
-def test_a_rotated_log_is_read_on(apiserver: Apiserver, read: Any) -> None:
+def test_reading_continues_after_a_log_rotation(apiserver: Apiserver, read: Any) -> None:
     """kube-apiserver renames a log of 100 MB, and begins another; the lines that were not read before are read."""
     assert names(read()) == []
     apiserver.write(line("pods", "before"))
@@ -274,7 +272,7 @@ def test_a_rotated_log_is_read_on(apiserver: Apiserver, read: Any) -> None:
     assert names(read()) == ["before", "after"]
 
 
-def test_a_log_that_was_cut_off_in_place_is_read_on(apiserver: Apiserver, read: Any) -> None:
+def test_reading_continues_after_a_truncation_in_place(apiserver: Apiserver, read: Any) -> None:
     """As logrotate does with copytruncate."""
     apiserver.before = [line("pods", "before"), line("pods", "before-too")]
     assert names(read()) == ["before", "before-too"]
@@ -283,7 +281,7 @@ def test_a_log_that_was_cut_off_in_place_is_read_on(apiserver: Apiserver, read: 
     assert names(read()) == ["after"]
 
 
-def test_a_line_is_read_once_it_is_whole(apiserver: Apiserver, read: Any) -> None:
+def test_an_incomplete_line_is_read_once_it_is_complete(apiserver: Apiserver, read: Any) -> None:
     text = json.dumps(line("pods", "halved"))
     with apiserver.log.open("a") as file:
         file.write(text[:100])

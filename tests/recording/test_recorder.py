@@ -1,4 +1,4 @@
-"""The recorder, by an apiserver that keeps what it is sent: what it shows, and how it ends."""
+"""The recorder, with the storing fake apiserver: what it records, and how it ends."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def await_shown(recorder: Recorder, name: str) -> None:
     wait_for(probe, OBJECT_SHOWN, what=name, wake=recorder.changed)
 
 
-def test_what_is_there_is_listed_and_what_comes_is_watched(server: Storing, recorder: Recorder) -> None:
+def test_existing_objects_are_listed_and_later_events_are_watched(server: Storing, recorder: Recorder) -> None:
     assert list(recorder.nodes) == ["n"]
     pod = server.store("pods", POD, "ns")
     await_shown(recorder, "a")
@@ -67,7 +67,7 @@ def test_what_is_there_is_listed_and_what_comes_is_watched(server: Storing, reco
     assert "managedFields" not in events[1].object["metadata"]
 
 
-def test_a_watch_that_is_over_is_resumed_where_it_ended(server: Storing, recorder: Recorder) -> None:
+def test_a_watch_that_ends_is_resumed_at_its_last_resource_version(server: Storing, recorder: Recorder) -> None:
     server.store("pods", POD, "ns")
     await_shown(recorder, "a")
     server.end(OVER)
@@ -77,7 +77,7 @@ def test_a_watch_that_is_over_is_resumed_where_it_ended(server: Storing, recorde
 
 
 @pytest.mark.parametrize(("how", "why"), [(CUT, "ended prematurely"), (GONE, "the watch of .* ended with an error")])
-def test_a_history_with_holes_is_no_history(server: Storing, recorder: Recorder, how: object, why: str) -> None:
+def test_a_watch_that_loses_events_is_an_error(server: Storing, recorder: Recorder, how: object, why: str) -> None:
     server.store("pods", POD, "ns")
     await_shown(recorder, "a")  # so there is a watch of pods
     server.end(how)
@@ -92,9 +92,9 @@ def _fail(recorder: Recorder) -> None:
     raise NotYet("it goes on")
 
 
-def test_watches_that_begin_while_it_closes_are_closed_too(recorder: Recorder) -> None:
+def test_watches_that_begin_while_the_recorder_closes_are_closed_too(recorder: Recorder) -> None:
     class Late:
-        """A watch during whose end another one begins."""
+        """A watch that starts another watch while it is closed."""
 
         def close(self) -> None:
             watches["late"] = Late()

@@ -46,16 +46,16 @@ OTHERS = [
         (TOTAL + "\n", "total", 20472),
     ],
 )
-def test_a_line_that_tells_a_score_is_read(line: str, scorer: str, score: int) -> None:
+def test_a_line_with_a_score_is_read(line: str, scorer: str, score: int) -> None:
     assert parse_score(line) == NodeScore(pod=POD, scorer=scorer, node="node-2", score=score)
 
 
 @pytest.mark.parametrize("line", OTHERS)
-def test_other_lines_tell_no_score(line: str) -> None:
+def test_other_lines_have_no_score(line: str) -> None:
     assert parse_score(line) is None
 
 
-def test_a_node_may_be_called_anything_that_a_node_can_be_called() -> None:
+def test_any_valid_node_name_is_read() -> None:
     name = "ip-10-0-0-1.eu-central-1.compute.internal"
     score = parse_score(PLUGIN.replace("node-2", name))
     assert score is not None
@@ -80,7 +80,7 @@ def read(tail: ScoreTail) -> list[int]:
     return [score.score for score in tail.read()]
 
 
-def test_each_score_is_told_once(log: Path) -> None:
+def test_each_score_is_read_once(log: Path) -> None:
     tail = ScoreTail(log)
     write(log, f"{OTHERS[1]}\n{PLUGIN}\n{OTHERS[2]}\n")
     assert read(tail) == [300]
@@ -90,16 +90,16 @@ def test_each_score_is_told_once(log: Path) -> None:
     tail.close()
 
 
-def test_what_was_logged_before_counts(log: Path) -> None:
-    """The log is the candidate's own: it begins with it."""
+def test_scores_that_were_logged_before_are_read(log: Path) -> None:
+    """The log belongs to the candidate: it begins with its start."""
     write(log, f"{PLUGIN}\n")
     tail = ScoreTail(log)
     assert read(tail) == [300]
     tail.close()
 
 
-def test_a_line_is_read_once_it_is_whole(log: Path) -> None:
-    """Not as score=30, though that would be a line, too."""
+def test_an_incomplete_line_is_read_once_it_is_complete(log: Path) -> None:
+    """The beginning of a line is not read as score=30, though it would be a valid line."""
     tail = ScoreTail(log)
     write(log, PLUGIN[:-1])
     assert read(tail) == []
@@ -110,7 +110,7 @@ def test_a_line_is_read_once_it_is_whole(log: Path) -> None:
     tail.close()
 
 
-def test_bytes_that_are_no_text_do_no_harm(log: Path) -> None:
+def test_bytes_that_are_not_text_are_skipped(log: Path) -> None:
     tail = ScoreTail(log)
     with log.open("ab") as file:
         file.write(b"\xff\xfe\x00 garbage\n" + PLUGIN.encode() + b"\n")

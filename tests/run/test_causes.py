@@ -1,4 +1,4 @@
-"""What is behind many findings, in the order in which to mend it."""
+"""The causes of many findings, in the order in which to fix them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from schedproof.run.causes import causes_of
 
 
 def verdict(clause: str, *symptoms: tuple[str, str], code: str = "not-bound-in-time", **more: Any) -> Verdict:
-    seen = [{"kind": kind, "about": about, "text": f"{kind} in {clause}"} for kind, about in symptoms]
+    listed = [{"kind": kind, "about": about, "text": f"{kind} in {clause}"} for kind, about in symptoms]
     rules = [about for kind, about in symptoms if kind == "rule-ignored"]
-    evidence = {"symptoms": seen, "rules": rules}
+    evidence = {"symptoms": listed, "rules": rules}
     return Verdict(clause, "required", more.pop("outcome", "failed"), "so", evidence, code=code, **more)
 
 
@@ -41,12 +41,14 @@ def test_findings_without_a_symptom_have_one_cause_where_they_have_one_code() ->
     ]
 
 
-def test_what_passed_or_is_excluded_or_merely_recommended_has_none() -> None:
-    others = [verdict("core/cordon", outcome=outcome) for outcome in ("passed", "excluded", "skipped", "not-claimed")]
-    assert found(*others, Verdict("core/cordon", "recommended", "failed", "", code="not-tried")) == []
+def test_passed_excluded_and_recommended_clauses_have_no_cause() -> None:
+    without_cause = [
+        verdict("core/cordon", outcome=outcome) for outcome in ("passed", "excluded", "skipped", "not-claimed")
+    ]
+    assert found(*without_cause, Verdict("core/cordon", "recommended", "failed", "", code="not-tried")) == []
 
 
-def test_a_placement_that_breaks_several_rules_follows_from_each_of_them() -> None:
+def test_a_placement_that_breaks_several_rules_counts_for_each_of_them() -> None:
     taints, cpu = ("rule-ignored", "taints"), ("rule-ignored", "resources")
     causes = causes_of([
         verdict("core/no-overcommit", taints, cpu, code="infeasible-node"),
@@ -60,7 +62,7 @@ def test_a_placement_that_breaks_several_rules_follows_from_each_of_them() -> No
 
 
 @pytest.mark.parametrize(
-    ("seen", "about"),
+    ("patterns", "about"),
     [
         ({"network/least-traffic": "inverted", "network/flip": "inverted"}, "inverted"),
         (
@@ -85,17 +87,17 @@ def test_a_placement_that_breaks_several_rules_follows_from_each_of_them() -> No
         ({"network/many-nodes": "partly", "network/before-capacity": "outweighed"}, "partly"),
     ],
 )
-def test_a_preference_that_is_not_met_is_one_cause(seen: dict[str, str], about: str) -> None:
+def test_a_preference_that_is_not_met_is_one_cause(patterns: dict[str, str], about: str) -> None:
     verdicts = [
-        verdict(clause, ("preference", pattern), code="probe-not-on-quietest") for clause, pattern in seen.items()
+        verdict(clause, ("preference", pattern), code="probe-not-on-quietest") for clause, pattern in patterns.items()
     ]
     (cause,) = causes_of(verdicts)
     assert (cause.kind, cause.about) == ("preference", about)
-    assert {*cause.clauses} == {*seen}
+    assert {*cause.clauses} == {*patterns}
     assert cause.text.startswith("preference in")
 
 
-def test_a_configuration_that_is_wrong_comes_first_and_explains_that_it_does_not_start() -> None:
+def test_a_wrong_configuration_comes_first_and_explains_a_failed_start() -> None:
     assert found(
         verdict("core/binds"), verdict("core/fit-cpu"),
         verdict("core/alive", ("process-ended", "code 1"), code="does-not-start"),
@@ -106,7 +108,7 @@ def test_a_configuration_that_is_wrong_comes_first_and_explains_that_it_does_not
     ]  # fmt: skip
 
 
-def test_what_a_plain_pod_suffers_from_comes_before_what_is_more_frequent_and_what_is_unproved_comes_last() -> None:
+def test_causes_of_plain_pods_come_before_frequent_causes_and_unproved_clauses_come_last() -> None:
     refused, rule = ("request-refused", "create pods/binding: 403"), ("rule-ignored", "taints")
     assert [kind for kind, _, _ in found(
         verdict("core/no-nodes", code="not-tried", outcome="invalid"),
@@ -118,7 +120,7 @@ def test_what_a_plain_pod_suffers_from_comes_before_what_is_more_frequent_and_wh
     )] == ["request-refused", "rule-ignored", "outdated-binding", "not-tried"]  # fmt: skip
 
 
-def test_what_was_not_tried_because_of_a_clause_counts_for_its_cause() -> None:
+def test_clauses_skipped_because_of_a_clause_count_for_its_cause() -> None:
     skipped = [
         Verdict(clause, "required", "skipped", "", code="depends-on-failed", depends_on="core/watch-versions")
         for clause in ("core/fit-cpu", "core/fit-memory")
@@ -131,7 +133,7 @@ def test_what_was_not_tried_because_of_a_clause_counts_for_its_cause() -> None:
 
 
 @pytest.mark.parametrize("by_chance", ["resources", "taints", "host-ports"])
-def test_which_rule_comes_first_does_not_depend_on_what_placements_at_random_happen_to_break(by_chance: str) -> None:
+def test_the_order_of_rules_does_not_depend_on_rules_that_random_placements_break(by_chance: str) -> None:
     own = {
         "core/host-port": "host-ports", "core/taint-noschedule": "taints", "core/taint-noexecute": "taints",
         "core/fit-cpu": "resources",
@@ -150,7 +152,7 @@ def test_which_rule_comes_first_does_not_depend_on_what_placements_at_random_hap
     assert order == ["resources", "taints", "host-ports", "never-retried"]
 
 
-def test_a_process_that_ends_comes_first_whichever_clause_showed_that_it_does_not_go_on() -> None:
+def test_a_process_that_ends_comes_first_whichever_clause_found_it() -> None:
     taints, ended = ("rule-ignored", "taints"), ("process-ended", "OSError")
     skipped = [
         Verdict(clause, "required", "skipped", "", code="depends-on-failed", depends_on="core/binds")
@@ -162,7 +164,7 @@ def test_a_process_that_ends_comes_first_whichever_clause_showed_that_it_does_no
     )] == ["process-ended", "rule-ignored"]  # fmt: skip
 
 
-def test_a_rule_that_is_kept_but_in_one_case_comes_after_what_others_wait_for() -> None:
+def test_a_rule_broken_in_a_single_clause_comes_after_a_cause_that_others_depend_on() -> None:
     skipped = Verdict(
         "core/requeue-uncordon", "required", "skipped", "", code="depends-on-failed",
         depends_on="core/requeue-label-changed",
@@ -173,7 +175,7 @@ def test_a_rule_that_is_kept_but_in_one_case_comes_after_what_others_wait_for() 
     )] == ["never-retried", "rule-ignored"]  # fmt: skip
 
 
-def test_each_cause_has_a_title_and_says_what_to_do() -> None:
+def test_each_cause_has_a_title_and_a_remedy() -> None:
     abouts = {"rule-ignored": "taints", "preference": "ignored"}
     for kind in KINDS:
         (cause,) = causes_of([verdict("core/binds", (kind, abouts.get(kind, "")), code="infeasible-node")])
@@ -181,6 +183,6 @@ def test_each_cause_has_a_title_and_says_what_to_do() -> None:
         assert cause.remedy
 
 
-def test_rules_and_configurations_are_told_by_clauses_and_codes_that_exist() -> None:
+def test_rules_and_configurations_refer_to_existing_clauses_and_codes() -> None:
     assert {clause for _, clause in causes._RULES.values()} <= CATALOGUE.keys()
     assert {*causes._CONFIGURATION} <= CODES.keys()

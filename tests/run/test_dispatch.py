@@ -1,4 +1,6 @@
-"""Which worker runs which test: nothing is left out or run twice, and every instance ends with what is judged last."""
+"""Which worker runs which test: no test is left out or repeated, and every instance ends with the tests that are judged
+last.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ from schedproof.run.dispatch import ATTACHING, Dispatcher, Task
 
 
 def of(candidate: str, *seconds: float, begin: int = 0) -> list[Task]:
-    """Tests of a candidate that take so long, and two that it ends with."""
+    """Tests of a candidate with these durations, and two tests that it ends with."""
     tests = [Task(begin + n, candidate, first=False, last=False, seconds=each) for n, each in enumerate(seconds)]
     return [*tests, *(Task(begin + len(seconds) + n, candidate, first=False, last=True, seconds=1) for n in range(2))]
 
 
 def run(tests: list[Task], workers: int) -> dict[str, list[int]]:
-    """What each worker is given, where each asks when it is done with its test, and holds none in reserve."""
+    """The tests of each worker, if each asks when its test has ended, and holds none in reserve."""
     dispatcher, seconds = Dispatcher(tests), {test.index: test.seconds for test in tests}
     free = {f"gw{number}": 0.0 for number in range(workers)}
     given: dict[str, list[int]] = {worker: [] for worker in free}
@@ -33,28 +35,28 @@ def run(tests: list[Task], workers: int) -> dict[str, list[int]]:
     return given
 
 
-def test_the_longest_comes_first_and_the_last_ones_last() -> None:
+def test_the_longest_tests_run_first_and_those_judged_last_run_last() -> None:
     assert run(of("a", 1, 5, 3), workers=1) == {"gw0": [1, 2, 0, 3, 4]}
 
 
-def test_every_instance_ends_with_the_last_ones() -> None:
+def test_every_instance_ends_with_the_tests_that_are_judged_last() -> None:
     given = run(of("a", *[ATTACHING] * 8), workers=2)
     assert [given[worker][-2:] for worker in given] == [[8, 9], [8, 9]]
     assert sorted(given["gw0"][:-2] + given["gw1"][:-2]) == list(range(8))
 
 
-def test_a_cluster_for_what_takes_less_than_its_start_does_not_pay() -> None:
+def test_no_cluster_is_started_for_tests_that_take_less_than_its_start() -> None:
     assert run(of("a", 1, 1), workers=2) == {"gw0": [0, 1, 2, 3], "gw1": []}
 
 
-def test_candidates_are_tried_side_by_side_before_any_is_shared() -> None:
+def test_candidates_run_in_parallel_before_their_tests_are_shared() -> None:
     tests = of("a", *[ATTACHING] * 4) + of("b", 1, begin=10)
     given = run(tests, workers=2)
     assert given["gw1"][:3] == [10, 11, 12]
-    assert set(given["gw1"][3:]) & set(range(4)), "who is done helps the one that has more to do"
+    assert set(given["gw1"][3:]) & set(range(4)), "an idle worker takes tests of the longer candidate"
 
 
-def test_nothing_else_of_a_candidate_is_tried_before_its_first_test_has_ended() -> None:
+def test_other_tests_of_a_candidate_wait_until_its_first_test_has_ended() -> None:
     tests = [*of("a", *[ATTACHING] * 6), Task(20, "a", first=True, last=False, seconds=1)]
     dispatcher = Dispatcher(tests)
     assert dispatcher.next_index("gw0") == 20
@@ -78,9 +80,9 @@ BASIC = Task(0, "a", first=False, last=False, seconds=1)
 STEERED = [Task(n, "a", first=False, last=False, seconds=ATTACHING, stands_on=frozenset({0})) for n in range(1, 5)]
 
 
-def test_what_stands_on_a_test_is_held_back_from_other_workers_until_that_has_ended() -> None:
+def test_dependent_tests_are_held_back_from_other_workers_until_the_basic_test_has_ended() -> None:
     dispatcher = Dispatcher([*STEERED, BASIC])
-    assert [dispatcher.next_index("gw0") for _ in range(2)] == [0, 1], "its own worker may hold one in reserve"
+    assert [dispatcher.next_index("gw0") for _ in range(2)] == [0, 1], "its own worker may hold a test in reserve"
     assert dispatcher.next_index("gw1") is None
     assert dispatcher.may_have_more("gw1")
     assert not dispatcher.may_have_more("gw0")
@@ -88,18 +90,18 @@ def test_what_stands_on_a_test_is_held_back_from_other_workers_until_that_has_en
     assert [dispatcher.next_index(worker) for worker in ("gw1", "gw0", "gw1")] == [2, 3, 4]
 
 
-def test_what_stands_on_something_that_is_ignored_is_left_to_the_worker_that_has_seen_that() -> None:
+def test_dependents_of_an_ignored_rule_run_on_the_worker_that_found_it() -> None:
     free = [Task(9, "a", first=False, last=False, seconds=1)]
     dispatcher = Dispatcher([*STEERED, BASIC, *free, *of("a", begin=20)])
     assert dispatcher.next_index("gw0") == 0
-    assert dispatcher.next_index("gw1") == 9, "it stands on nothing"
+    assert dispatcher.next_index("gw1") == 9, "it depends on no other test"
     dispatcher.basic_ended(0, ignored=True)
     assert [dispatcher.next_index("gw1") for _ in range(3)] == [20, 21, None]
     assert not dispatcher.may_have_more("gw1")
     assert [dispatcher.next_index("gw0") for _ in range(7)] == [1, 2, 3, 4, 20, 21, None]
 
 
-def test_tests_of_no_clause_are_run_once() -> None:
+def test_tests_without_a_clause_are_run_once() -> None:
     tests = [
         Task(0, "", first=False, last=False, seconds=0.0),
         Task(1, "", first=False, last=False, seconds=0.0),
@@ -113,7 +115,7 @@ def test_tests_of_no_clause_are_run_once() -> None:
     st.dictionaries(st.sampled_from("abcde"), st.lists(st.floats(0, 60), max_size=12), min_size=1),
     st.integers(1, 6),
 )
-def test_nothing_is_left_out_and_nothing_is_tried_twice(candidates: dict[str, list[float]], workers: int) -> None:
+def test_every_test_that_is_not_judged_last_runs_exactly_once(candidates: dict[str, list[float]], workers: int) -> None:
     tests: list[Task] = []
     for name, seconds in candidates.items():
         tests += of(name, *seconds, begin=len(tests))
@@ -132,14 +134,14 @@ def test_nothing_is_left_out_and_nothing_is_tried_twice(candidates: dict[str, li
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-def test_the_work_is_spread(workers: int) -> None:
+def test_the_work_is_balanced_between_workers(workers: int) -> None:
     seconds = [20.0, *[5.0] * 20]
     given = run(of("a", *seconds), workers)
     longest = max(sum(seconds[index] for index in indices if index < len(seconds)) for indices in given.values())
     assert longest <= max(20.0, sum(seconds) / workers + 5.0)
 
 
-def test_when_it_is_stopped_only_the_last_ones_of_present_instances_are_left() -> None:
+def test_after_a_stop_only_the_last_tests_of_existing_instances_run() -> None:
     dispatcher = Dispatcher([*of("a", 1, 5, 3), *of("b", 9, begin=5)])
     assert [dispatcher.next_index(worker) for worker in ("gw0", "gw1")] == [1, 5]
     dispatcher.stop()
@@ -148,7 +150,7 @@ def test_when_it_is_stopped_only_the_last_ones_of_present_instances_are_left() -
     assert dispatcher.next_index("gw2") is None
 
 
-def test_what_needs_a_fresh_cluster_is_a_new_workers_first() -> None:
+def test_a_test_that_needs_a_fresh_cluster_is_the_first_of_a_new_worker() -> None:
     dispatcher = Dispatcher(
         [*of("a", 30, 30), *of("b", 5, begin=10), Task(20, "b", first=False, last=False, seconds=1, fresh=True)]
     )

@@ -1,4 +1,4 @@
-"""How long a run is expected to take, and because of which claims."""
+"""The expected duration of a run, and the claims that make it long."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def claiming(name: str = "least-traffic-plugin", **claims: Any) -> Candidate:
     return dataclasses.replace(candidate, claims=dataclasses.replace(candidate.claims, network=network))
 
 
-def told(candidate: Candidate, *clauses: str, effort: Effort = Effort()) -> str:  # noqa: B008 - immutable
+def explained(candidate: Candidate, *clauses: str, effort: Effort = Effort()) -> str:  # noqa: B008 - immutable
     return expect([(candidate, clause) for clause in clauses], Durations(effort)).text(1)
 
 
@@ -39,24 +39,24 @@ def seconds(candidate: Candidate, clause: str, effort: Effort = Effort()) -> flo
     return Durations(effort).expected(candidate, CATALOGUE[clause])
 
 
-def test_a_claimed_refresh_makes_property_tests_of_scores_long_and_is_named() -> None:
-    text = told(claiming(refresh=5.0), *SCORES)
+def test_a_claimed_refresh_makes_normalization_clauses_long_and_is_named() -> None:
+    text = explained(claiming(refresh=5.0), *SCORES)
     assert "refresh of 5 s" in text
     assert "min" in text
     assert "window" not in text, "that waits for no window"
 
 
-def test_without_a_refresh_there_is_nothing_to_wait_for() -> None:
-    assert "claimed" not in told(claiming(refresh=0.0), *SCORES)
+def test_without_a_claimed_refresh_no_time_is_added() -> None:
+    assert "claimed" not in explained(claiming(refresh=0.0), *SCORES)
     assert seconds(claiming(refresh=0.0), "normalize/range") < 10
 
 
-def test_recording_rules_are_waited_for_as_well() -> None:
+def test_recording_rules_add_time_and_are_named() -> None:
     candidate = claiming(refresh=0.0, rules=({"record": "a", "expr": "b"},))
-    assert "recording rules" in told(candidate, *SCORES, effort=Effort("ci"))
+    assert "recording rules" in explained(candidate, *SCORES, effort=Effort("ci"))
 
 
-def test_what_is_asked_once_is_waited_for_once() -> None:
+def test_clauses_that_share_answers_add_the_refresh_once() -> None:
     candidate = claiming(refresh=1.0)
     assert seconds(candidate, "normalize/range") > 15
     assert seconds(candidate, "normalize/order") < 10, "judged by the same answers"
@@ -68,7 +68,7 @@ def test_more_cases_take_longer() -> None:
     assert many > 10 * few
 
 
-def test_how_long_other_numbers_of_cases_took_says_nothing() -> None:
+def test_durations_are_kept_for_each_number_of_cases() -> None:
     candidate, thorough = claiming(), Effort("thorough")
     Durations(thorough).keep([(candidate, "normalize/range", 1000.0), (candidate, "network/flip", 50.0)])
     assert seconds(candidate, "normalize/range", thorough) == 1000.0
@@ -77,29 +77,29 @@ def test_how_long_other_numbers_of_cases_took_says_nothing() -> None:
 
 
 def test_a_long_window_is_named_with_its_refresh() -> None:
-    assert "window of 30 s and refresh of 5 s" in told(claiming(window=30.0, refresh=5.0), "network/flip")
+    assert "window of 30 s and refresh of 5 s" in explained(claiming(window=30.0, refresh=5.0), "network/flip")
 
 
-def test_counted_placements_are_waited_for_before_each_probe_and_named() -> None:
+def test_counted_placements_add_a_window_before_each_probe_and_are_named() -> None:
     counted, silent = claiming(window=30.0, own_placements="counted"), claiming(window=30.0)
     assert seconds(counted, "network/flip") > 10 * 30 + seconds(silent, "network/flip")
     assert seconds(counted, "network/zero-traffic") == seconds(silent, "network/zero-traffic")
-    assert "before each probe: own-placements counted" in told(counted, "network/flip")
-    assert "own-placements" not in told(silent, "network/flip")
+    assert "before each probe: own-placements counted" in explained(counted, "network/flip")
+    assert "own-placements" not in explained(silent, "network/flip")
 
 
-def test_counted_placements_are_waited_for_where_scores_and_wishes_are_asked_about() -> None:
+def test_counted_placements_add_windows_to_clauses_on_scores_and_preferences() -> None:
     for clause in ("normalize/range", "core/prefer-spread"):
         counted, silent = (
             claiming("least-traffic-extender", window=30.0, own_placements=own) for own in ("counted", None)
         )
         assert seconds(counted, clause) >= 10 * 30 + seconds(silent, clause)
-        assert "own-placements counted" in told(counted, clause)
+        assert "own-placements counted" in explained(counted, clause)
     plugin = claiming(own_placements="counted")
-    assert seconds(plugin, "normalize/range") < 10, "it is told where its pods go, and no question is taken for one"
+    assert seconds(plugin, "normalize/range") < 10, "it reads where its pods go, and no question counts as a placement"
 
 
-def test_how_long_a_clause_took_without_counted_placements_says_nothing_of_one_with_them() -> None:
+def test_durations_are_kept_for_each_claim_of_own_placements() -> None:
     counted, silent = claiming(own_placements="counted"), claiming()
     Durations().keep([(silent, "network/flip", 1000.0)])
     assert seconds(silent, "network/flip") == 1000.0
@@ -107,7 +107,7 @@ def test_how_long_a_clause_took_without_counted_placements_says_nothing_of_one_w
 
 
 @pytest.mark.parametrize(
-    ("jobs", "seconds", "idle", "memory", "told"),
+    ("jobs", "seconds", "idle", "memory", "hint"),
     [
         (2, 600.0, 0.9, 8, "--jobs 4"),
         (2, 600.0, 0.9, 1, "--jobs 3"),
@@ -117,16 +117,16 @@ def test_how_long_a_clause_took_without_counted_placements_says_nothing_of_one_w
         (2, 600.0, None, 8, ""),
     ],
 )
-def test_a_long_run_on_an_idle_machine_says_that_more_clusters_would_help(
-    monkeypatch: pytest.MonkeyPatch, jobs: int, seconds: float, idle: float | None, memory: int, told: str
+def test_a_long_run_on_an_idle_machine_suggests_more_jobs(
+    monkeypatch: pytest.MonkeyPatch, jobs: int, seconds: float, idle: float | None, memory: int, hint: str
 ) -> None:
     monkeypatch.setattr(plan, "available_memory", lambda: memory * INSTANCE_MEMORY)
     text = more_jobs(jobs, seconds, idle)
-    assert told in text
-    assert bool(text) is bool(told)
+    assert hint in text
+    assert bool(text) is bool(hint)
 
 
-def test_how_idle_the_machine_was() -> None:
+def test_the_idle_share_of_the_machine_is_between_0_and_1_if_known() -> None:
     idleness = Idleness()
     assert idleness.share() is None or 0 <= idleness.share() <= 1  # type: ignore[operator]
 

@@ -1,4 +1,4 @@
-"""Which options go with which clusters: what cannot be meant is refused before anything is started."""
+"""Which options can be combined with which clusters: other combinations are refused before anything is started."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def settings(**given: Any) -> Settings:
         {**EXISTING, "callback_address": "127.0.0.1", "audit_log": Path(__file__)},
     ],
 )
-def test_what_goes_together_is_taken(given: dict[str, Any]) -> None:
+def test_valid_combinations_of_options_are_accepted(given: dict[str, Any]) -> None:
     check(settings(**given))
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"cluster": "kwok"}, "--cluster kwok: unknown kind of cluster"),
         ({"keep_cluster": True}, "--keep-cluster is not supported with --cluster embedded"),
@@ -58,22 +58,22 @@ def test_what_goes_together_is_taken(given: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_what_cannot_be_meant_is_refused(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said) as refused:
+def test_invalid_combinations_of_options_are_refused_with_a_fix(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message) as refused:
         check(settings(**given))
     assert refused.value.remedy
 
 
-def test_every_option_of_a_cluster_has_its_field() -> None:
+def test_every_cluster_option_is_a_field_of_the_settings() -> None:
     fields = {field.name for field in dataclasses.fields(Settings)}
     assert {option.name.replace("-", "_") for option in CLUSTER_OPTIONS} <= fields
 
 
-def test_what_was_said_can_be_said_again() -> None:
-    said = ["--cluster=existing", "--kubeconfig=k", "--allow-node-changes", "--audit-log=a", "--clause=core/binds"]
+def test_the_command_line_is_rebuilt_from_parsed_options() -> None:
+    options = ["--cluster=existing", "--kubeconfig=k", "--allow-node-changes", "--audit-log=a", "--clause=core/binds"]
     parser = argparse.ArgumentParser()
     add_options(parser.add_argument, prefix="")
-    parsed = parser.parse_args(said)
-    assert given(lambda name: getattr(parsed, name.replace("-", "_")), prefix="") == said
+    parsed = parser.parse_args(options)
+    assert given(lambda name: getattr(parsed, name.replace("-", "_")), prefix="") == options
     with_prefix = given(lambda name: getattr(parsed, name.replace("-", "_")), prefix="sched-", without=frozenset())
     assert "--sched-allow-node-changes" in with_prefix

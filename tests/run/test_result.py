@@ -41,7 +41,7 @@ def run(
     run_error: SchedproofError | None = None,
     folder: Path = Path("results"),
 ) -> RunResult:
-    """One candidate, and what became of it."""
+    """A run of one candidate with these verdicts."""
     candidate = Candidate("tested", "tested", AttachedSpec(), Path("candidate.yaml"))
     result = RunResult(seed=7, cluster="embedded", folder=folder, error=run_error)
     result.candidates["tested"] = CandidateResult(candidate, tuple(selected), list(verdicts), error)
@@ -79,7 +79,7 @@ def test_verdicts_decide_the_exit_code(verdicts: list[Verdict], code: int) -> No
     assert run(*verdicts).exit_code == code
 
 
-def test_what_may_be_skipped_does_not_keep_a_run_from_passing_but_nothing_else_is_forgiven() -> None:
+def test_with_allow_skipped_only_skipped_clauses_do_not_fail_a_run() -> None:
     for verdicts, code in (
         ([verdict("passed"), verdict("skipped")], 0),
         ([verdict("skipped")], 3),
@@ -91,11 +91,11 @@ def test_what_may_be_skipped_does_not_keep_a_run_from_passing_but_nothing_else_i
         assert result.exit_code == code
 
 
-def test_a_run_without_candidates_shows_nothing() -> None:
+def test_a_run_without_candidates_has_exit_code_3() -> None:
     assert RunResult(seed=7, cluster="embedded", folder=Path("results")).exit_code == 3
 
 
-def test_every_combination_of_verdicts_and_errors_has_the_exit_code_of_its_worst() -> None:
+def test_every_combination_of_verdicts_has_the_exit_code_of_its_worst_verdict() -> None:
     for size in range(4):
         for verdicts in itertools.combinations_with_replacement(EVERY, size):
             failed = any(v.stale or (v.outcome, v.level) == ("failed", "required") for v in verdicts)
@@ -113,7 +113,7 @@ def test_every_combination_of_verdicts_and_errors_has_the_exit_code_of_its_worst
     ("second", "code"), [(verdict("passed"), 0), (verdict("failed"), 1), (verdict("invalid"), 3), (None, 3)]
 )
 def test_all_candidates_must_pass(second: Verdict | None, code: int) -> None:
-    """A clause that one candidate passed is not thereby tried on the other."""
+    """A clause that one candidate passed has not been tried on the other."""
     result = run(verdict("passed"), selected=["core/binds"])
     other = Candidate("other", "other", AttachedSpec(), Path("other.yaml"))
     result.candidates["other"] = CandidateResult(other, ("core/binds",), [second] if second else [])
@@ -141,7 +141,7 @@ def test_a_profile_is_as_good_as_its_worst_required_clause(verdicts: list[Verdic
     assert profile_results(verdicts)["core"].result == result
 
 
-def test_profiles_are_reported_apart_and_count_every_outcome() -> None:
+def test_profiles_are_reported_separately_and_count_every_outcome() -> None:
     verdicts = [verdict("passed"), verdict("passed"), verdict("not-claimed"), verdict("failed", clause="network/flip")]
     assert {profile: found.model_dump() for profile, found in profile_results(verdicts).items()} == {
         "core": {"result": "success", "statistics": {"passed": 2, "not-claimed": 1}},
@@ -157,7 +157,7 @@ def test_a_profile_that_is_not_claimed_is_not_reported() -> None:
 
 
 def read_report(result: RunResult) -> Any:
-    """As a strict reader of JSON has it."""
+    """Read the report as a strict JSON parser does."""
     write_files(result)
     text = (result.folder / "report.json").read_text()
     return json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
@@ -205,7 +205,7 @@ def test_errors_are_in_the_report_with_their_remedy(tmp_path: Path) -> None:
     assert report["candidates"][0]["error"] == "it ended with exit code 1\n  fix: read its log"
 
 
-def test_numbers_that_json_does_not_have_are_written_as_prometheus_writes_them(tmp_path: Path) -> None:
+def test_numbers_without_a_json_form_are_written_as_prometheus_writes_them(tmp_path: Path) -> None:
     numbers = {"nan": float("nan"), "inf": float("inf"), "list": [float("-inf"), 1.5], "flag": True, "none": None}
     result = run(Verdict("core/binds", "required", "passed", "", {"measured": numbers}), folder=tmp_path)
     (clause,) = read_report(result)["candidates"][0]["clauses"]
@@ -222,10 +222,10 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 # -- report.html
 
 
-def test_what_a_candidate_says_is_text_and_never_markup(tmp_path: Path) -> None:
-    said = "<script>alert('x')</script> & \"quoted\" größer"
-    evidence = {"timeline": [said], "logs": {said: [said]}}
-    write_files(run(Verdict("core/alive", "required", "failed", said, evidence), folder=tmp_path))
+def test_text_of_a_candidate_is_escaped_in_the_html_report(tmp_path: Path) -> None:
+    markup = "<script>alert('x')</script> & \"quoted\" größer"
+    evidence = {"timeline": [markup], "logs": {markup: [markup]}}
+    write_files(run(Verdict("core/alive", "required", "failed", markup, evidence), folder=tmp_path))
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert text.count("<script") == 1, "the page's own"
     assert text.count("&lt;script&gt;alert") >= 4
@@ -236,12 +236,12 @@ def test_what_a_candidate_says_is_text_and_never_markup(tmp_path: Path) -> None:
 
 
 def junit_of(result: RunResult) -> ET.Element:
-    """As a reader of XML has it."""
+    """Read the JUnit file as an XML parser does."""
     return ET.fromstring(ET.tostring(junit(result)))
 
 
 @pytest.mark.parametrize(
-    ("one", "child"),
+    ("judged", "child"),
     [
         (verdict("passed"), None),
         (verdict("failed"), "failure"),
@@ -254,18 +254,18 @@ def junit_of(result: RunResult) -> ET.Element:
         (verdict("invalid", "recommended"), None),
     ],
 )
-def test_a_testcase_says_what_became_of_the_clause(one: Verdict, child: str | None) -> None:
-    result = run(one)
+def test_a_testcase_has_the_outcome_of_its_clause(judged: Verdict, child: str | None) -> None:
+    result = run(judged)
     result.timings["tested core/binds"] = 1.5
     (case,) = junit_of(result).iter("testcase")
     assert (case.get("classname"), case.get("name"), case.get("time")) == ("tested.core", "core/binds", "1.500")
     assert [element.tag for element in case] == ([child] if child else [])
     if child:
-        assert str(case[0].get("message")).splitlines()[-1] == one.summary
+        assert str(case[0].get("message")).splitlines()[-1] == judged.summary
         assert "guarantee: " + CATALOGUE["core/binds"].guarantee in (case[0].text or "")
 
 
-def test_a_testsuite_counts_what_is_in_it() -> None:
+def test_a_testsuite_counts_its_testcases_failures_and_errors() -> None:
     result = run(
         verdict("passed"), verdict("failed"), verdict("invalid"), verdict("skipped"), verdict("excluded"),
         error=CandidateError("it ended with exit code 1"),
@@ -284,10 +284,10 @@ def test_a_testsuite_counts_what_is_in_it() -> None:
 @given(st.text(st.characters(exclude_categories=())))
 @example("\x00\x1b[31mred\x1b[0m\x7f\x85\r\n\t")
 @example("\ufffe\uffff\ud800")
-def test_whatever_a_candidate_says_the_file_stays_readable(tmp_path_factory: Any, said: str) -> None:
+def test_any_text_of_a_candidate_leaves_the_report_files_readable(tmp_path_factory: Any, text: str) -> None:
     folder = tmp_path_factory.getbasetemp() / "junit"
-    one = Verdict("core/alive", "required", "failed", said, {"logs": {"candidate": [said]}})
-    write_files(run(one, error=CandidateError(said), folder=folder))
+    judged = Verdict("core/alive", "required", "failed", text, {"logs": {"candidate": [text]}})
+    write_files(run(judged, error=CandidateError(text), folder=folder))
     assert len(list(ET.parse(folder / "junit.xml").iter("testcase"))) == 2
     json.loads((folder / "report.json").read_text())
     assert (folder / "report.html").read_text(encoding="utf-8").endswith("</html>\n")
@@ -313,7 +313,7 @@ def commands(result: RunResult, clause: str) -> tuple[str, str]:
     return tuple(text.replace(str(candidate.path), "stock") for text in (alone, among))  # type: ignore[return-value]
 
 
-def test_a_clause_that_was_tried_after_others_may_need_them_to_fail_again() -> None:
+def test_a_clause_that_ran_after_others_has_a_second_command_that_includes_them() -> None:
     alone = "schedproof run stock --clause core/fit-cpu --seed 7"
     all_of_it = "schedproof run stock --seed 7 --jobs 1"
     assert commands(of_clauses("core/fit-cpu", "core/alive"), "core/fit-cpu") == (alone, "")
@@ -322,9 +322,9 @@ def test_a_clause_that_was_tried_after_others_may_need_them_to_fail_again() -> N
     assert commands(of_clauses("core/binds", "core/fit-cpu", instances=(1, 2)), "core/fit-cpu") == (alone, "")
 
 
-def test_what_is_judged_over_all_of_a_run_needs_all_that_was_selected() -> None:
+def test_a_clause_on_the_whole_run_is_reproduced_with_all_selected_clauses() -> None:
     assert commands(of_clauses("core/alive"), "core/alive") == ("schedproof run stock --seed 7 --jobs 1", "")
     always = tuple(clause for clause in CATALOGUE if CATALOGUE[clause].always)
-    some = of_clauses("core/alive", selected=("core/binds", "core/fit-cpu", *always))
-    asked = "schedproof run stock --clause=core/binds --clause=core/fit-cpu --seed 7 --jobs 1"
-    assert commands(some, "core/alive")[0] == asked
+    selected = of_clauses("core/alive", selected=("core/binds", "core/fit-cpu", *always))
+    command = "schedproof run stock --clause=core/binds --clause=core/fit-cpu --seed 7 --jobs 1"
+    assert commands(selected, "core/alive")[0] == command

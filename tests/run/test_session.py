@@ -1,4 +1,4 @@
-"""What a run refuses before it starts anything."""
+"""A session: what it refuses before it starts anything, and how it closes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schedproof.run.result import RunResult
 from schedproof.run.session import Session
 
 
-def test_the_evidence_of_an_earlier_run_is_not_mixed_up_with_this_one_s(tmp_path: Path) -> None:
+def test_a_report_folder_with_evidence_of_an_earlier_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "candidates").mkdir()
     session = Session(Settings(report=tmp_path), SilentProgress())
     with pytest.raises(UsageError, match="holds the evidence of an earlier run") as refused:
@@ -26,7 +26,7 @@ def test_the_evidence_of_an_earlier_run_is_not_mixed_up_with_this_one_s(tmp_path
     assert list(tmp_path.iterdir()) == [tmp_path / "candidates"]
 
 
-def test_a_candidate_in_an_ini_file_is_meant_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_candidate_in_an_ini_file_is_relative_to_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "candidate.yaml").touch()
     (tmp_path / "tests").mkdir()
     config: Any = SimpleNamespace(inipath=tmp_path / "pytest.ini")
@@ -38,7 +38,7 @@ def test_a_candidate_in_an_ini_file_is_meant_from_there(tmp_path: Path, monkeypa
 
 
 class FailingCluster:
-    """A cluster on which a required clause has failed, and which does not close in peace."""
+    """A cluster on which a required clause has failed, and whose closing fails."""
 
     def __init__(self) -> None:
         self.exported: list[Path] = []
@@ -59,13 +59,13 @@ class FailingCluster:
 @pytest.mark.parametrize(
     ("names", "needed"), [((), True), (("stock",), False), (("stock", "least-traffic-extender"), True)]
 )
-def test_the_cluster_has_readings_where_any_selected_candidate_needs_them(
+def test_the_cluster_has_readings_if_any_selected_candidate_needs_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], needed: bool
 ) -> None:
-    asked: list[bool] = []
+    readings_requested: list[bool] = []
 
     def launch(*_: object, readings: bool) -> FailingCluster:
-        asked.append(readings)
+        readings_requested.append(readings)
         return FailingCluster()
 
     monkeypatch.setattr("schedproof.run.session.launch", launch)
@@ -73,11 +73,11 @@ def test_the_cluster_has_readings_where_any_selected_candidate_needs_them(
     for name in names:
         session.select(find_candidate(name), ["core/binds"])
     assert session.cluster
-    assert asked == [needed]
+    assert readings_requested == [needed]
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3])
-def test_what_explains_a_failure_is_kept_and_what_is_left_behind_is_an_error(
+def test_a_failed_run_exports_logs_of_the_cluster_and_a_failed_close_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     cluster = FailingCluster()

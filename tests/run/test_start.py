@@ -1,4 +1,4 @@
-"""What starts with every pytest run, and with every command, is light."""
+"""Modules that every pytest run and every command import load quickly."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ import pytest
 
 
 @pytest.mark.parametrize("module", ["schedproof.pytest_plugin", "schedproof.cli.main"])
-def test_no_client_of_a_cluster_is_loaded_before_a_run_is_asked_for(module: str) -> None:
+def test_the_kubernetes_client_is_not_imported_before_a_run(module: str) -> None:
     code = f"import sys, {module}; sys.exit('kubernetes' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

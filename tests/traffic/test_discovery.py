@@ -1,4 +1,4 @@
-"""What a Prometheus that others run is taken to know of the nodes."""
+"""What is discovered about the nodes in an existing Prometheus."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def series(node: str, device: str, value: float = 1.0, **labels: str) -> tuple[d
     return {"__name__": "node_network_receive_bytes_total", "node": node, "device": device, **labels}, value
 
 
-def test_eth0_where_all_have_it_with_the_labels_that_each_node_s_series_bear() -> None:
+def test_eth0_is_chosen_if_all_nodes_have_it_with_the_labels_of_each_node_s_series() -> None:
     known = known_of(
         [
             series("a", "eth0", instance="192.0.2.2:9100"),
@@ -33,14 +33,14 @@ def test_eth0_where_all_have_it_with_the_labels_that_each_node_s_series_bear() -
     }
 
 
-def test_else_the_busiest_that_all_have() -> None:
+def test_without_eth0_the_busiest_device_that_all_nodes_have_is_chosen() -> None:
     counted = [("a", "ens192", 5.0), ("b", "ens192", 5.0), ("a", "ens224", 1.0), ("b", "ens224", 1.0)]
     counted += [("a", "eth0", 99.0), ("a", "lo", 99.0), ("b", "lo", 99.0)]
-    assert known_of([series(*one) for one in counted], ["a", "b"], URL).device == "ens192"
+    assert known_of([series(*row) for row in counted], ["a", "b"], URL).device == "ens192"
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "message"),
     [
         ([], "no samples of a, b"),
         ([series("a", "eth0")], "no samples of b"),
@@ -48,8 +48,10 @@ def test_else_the_busiest_that_all_have() -> None:
         ([series("a", "eth0"), series("b", "eth1")], "devices eth0, eth1"),
     ],
 )
-def test_who_does_not_know_the_nodes_is_of_no_use(found: list[tuple[dict[str, str], float]], said: str) -> None:
-    with pytest.raises(UsageError, match=said) as refused:
+def test_a_prometheus_without_samples_of_the_nodes_is_refused(
+    found: list[tuple[dict[str, str], float]], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as refused:
         known_of(found, ["a", "b"], URL)
     assert URL in refused.value.message
     assert "relabeling" in refused.value.remedy

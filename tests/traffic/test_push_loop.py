@@ -9,7 +9,7 @@ from schedproof.traffic.push_loop import PushLoop
 SECONDS = 30
 
 
-def test_it_pushes_again_and_again_until_it_is_closed() -> None:
+def test_a_push_loop_pushes_until_it_is_closed() -> None:
     pushed = threading.Semaphore(0)
     loop = PushLoop(pushed.release, 0.001, name="test")
     assert all(pushed.acquire(timeout=SECONDS) for _ in range(3))
@@ -19,7 +19,7 @@ def test_it_pushes_again_and_again_until_it_is_closed() -> None:
     assert not any(thread.name == "test" for thread in threading.enumerate())
 
 
-def test_it_ends_once_the_server_is_gone() -> None:
+def test_a_push_loop_ends_once_the_server_is_gone() -> None:
     calls = []
 
     def push() -> None:

@@ -1,4 +1,4 @@
-"""Scripted series: counters that are exact at every sample, in bytes that Prometheus understands."""
+"""Scripted series: counters that are exact at every sample, in the remote-write format of Prometheus."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOW = 1_795_185_137.0
 
 
 def exact(phases: Sequence[tuple[float, float]], moment: float, start: float) -> Fraction:
-    """What the counter has grown to, worked out phase by phase in exact numbers."""
+    """The counter's growth, computed phase by phase in exact numbers."""
     total = Fraction(start)
     for number, (begin, rate) in enumerate(phases):
         end = phases[number + 1][0] if number + 1 < len(phases) else math.inf
@@ -66,8 +66,8 @@ def test_a_series_that_ends_between_two_samples_has_none_after_its_end() -> None
     assert [moment for moment, _ in Counter(0, [(0, 1)]).samples(end=2.9, step=1)] == [0, 1, 2]
 
 
-def test_steps_do_not_add_up_their_rounding_errors() -> None:
-    """0.1 is no binary fraction: the ten-thousandth sample is still at its time, to the last bit."""
+def test_rounding_errors_of_steps_do_not_accumulate() -> None:
+    """0.1 has no exact binary value: the ten-thousandth sample is still at its time, to the last bit."""
     samples = Counter(0, [(NOW, 1e6)]).samples(end=NOW + 1000, step=0.1)
     assert [moment for moment, _ in samples[::1000]] == [NOW + n * 0.1 for n in range(0, 10_001, 1000)]
     assert samples[-1] == (NOW + 1000, 1e9)
@@ -80,7 +80,7 @@ def test_steps_do_not_add_up_their_rounding_errors() -> None:
     st.sampled_from([0.25, 0.5, 1.0, 2.0]),
     st.sampled_from([0.0, 1e9, 2.0**40]),
 )
-def test_whatever_the_phases_no_byte_is_lost(more: list[tuple[int, int]], rate: int, step: float, start: float) -> None:
+def test_samples_are_exact_for_any_phases(more: list[tuple[int, int]], rate: int, step: float, start: float) -> None:
     phases = [(NOW, rate), *sorted((NOW + ms / 256, rate) for ms, rate in more)]
     samples = Counter(start, phases).samples(end=NOW + 20, step=step)
     values = [value for _, value in samples]
@@ -105,13 +105,13 @@ def test_whatever_the_phases_no_byte_is_lost(more: list[tuple[int, int]], rate: 
         ([(0, 0)], 2, [1000, 1000, 0, 0, 0]),
     ],
 )
-def test_a_counter_starts_over_at_zero_and_counts_on(
+def test_a_counter_resets_to_zero_and_continues(
     phases: list[tuple[float, float]], reset: float, expected: list[float]
 ) -> None:
     assert [value for _, value in Counter(1000, phases, reset).samples(end=4, step=1)] == expected
 
 
-def test_the_bytes_that_prometheus_counts_between_samples_around_a_reset_are_those_since_it() -> None:
+def test_around_a_reset_prometheus_counts_the_bytes_since_the_reset() -> None:
     """rate() adds what a counter shows after it went down: 100 bytes a second, less those between sample and reset."""
     values = [value for _, value in Counter(1e12, [(NOW, 100)], NOW + 1.25).samples(end=NOW + 3, step=0.5)]
     grown = [after - before if after >= before else after for before, after in itertools.pairwise(values)]
@@ -124,7 +124,7 @@ def test_the_bytes_that_prometheus_counts_between_samples_around_a_reset_are_tho
     st.sampled_from([0.1, 0.25, 1.0, 3.0]),
     st.sampled_from([math.inf, 3.0, 12.5]),
 )
-def test_parts_one_after_the_other_are_the_whole(ends: list[int], step: float, gone: float) -> None:
+def test_consecutive_parts_have_the_same_samples_as_the_whole(ends: list[int], step: float, gone: float) -> None:
     counter = Counter(7, [(NOW, 100), (NOW + 5, 10)], gone=NOW + gone)
     parts, after = [], -math.inf
     for end in [*(NOW + tenths / 10 for tenths in ends), NOW + 40]:
@@ -183,7 +183,7 @@ def decode(body: bytes) -> list[tuple[list[tuple[str, str]], list[tuple[int, flo
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    """Stands in for Prometheus: keeps what it was sent, and answers as the test wants."""
+    """Stands in for Prometheus: keeps the requests that it receives, and answers as the test sets."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -209,7 +209,7 @@ def receiver() -> Iterator[Any]:
         thread.join()
 
 
-def test_what_is_pushed_is_a_remote_write_request(receiver: Any) -> None:
+def test_pushed_samples_are_a_remote_write_request(receiver: Any) -> None:
     url = f"http://127.0.0.1:{receiver.server_port}"
     push(url, [Series(LABELS, Counter(1e9, [(NOW, 100)]).samples(end=NOW + 1, step=0.5))])
     ((path, headers, body),) = receiver.received
@@ -247,19 +247,19 @@ def test_texts_of_any_length_arrive(receiver: Any, length: int) -> None:
     assert decode(bytes(cramjam.snappy.decompress_raw(receiver.received[0][2]))) == [([("node", "n" * length)], [])]
 
 
-def test_a_refusal_tells_prometheus_s_own_reason(receiver: Any) -> None:
+def test_a_refusal_quotes_the_reason_of_prometheus(receiver: Any) -> None:
     receiver.answer = (400, b"out of order sample")
     with pytest.raises(HostError, match="refused the scripted samples: 400 out of order sample"):
         push(f"http://127.0.0.1:{receiver.server_port}", [Series(LABELS, [(NOW, 1.0)])])
 
 
-def test_a_counter_that_starts_over_again_and_again() -> None:
+def test_a_counter_resets_periodically() -> None:
     samples = Counter(1000, [(0, 10)], reset=2, every=3).samples(end=9, step=1)
     assert [value for _, value in samples] == [1000, 1010, 0, 10, 20, 0, 10, 20, 0, 10]
 
 
-def test_what_comes_in_bursts_is_as_much_in_every_period_and_nothing_in_between() -> None:
-    """A hundred a second in the mean: 400 in the first quarter of each period of 4 s, and silence for the rest."""
+def test_every_burst_has_the_same_amount_with_nothing_in_between() -> None:
+    """A mean of 100 per second: 400 in the first quarter of each period of 4 s, and nothing for the rest."""
     samples = Counter(1000, [(0, 100)], bursts=Bursts(8, 4, 0.0, 0.25)).samples(end=9, step=0.5)
     grown = [after - before for (_, before), (_, after) in itertools.pairwise(samples)]
     assert grown == [200, 200, *[0] * 6] * 2 + [200, 200]
@@ -267,7 +267,7 @@ def test_what_comes_in_bursts_is_as_much_in_every_period_and_nothing_in_between(
 
 
 @pytest.mark.parametrize(("begin", "end"), [(0.0, 0.25), (0.25, 1.0), (0.0, 1.0), (0.5, 0.75)])
-def test_over_a_whole_period_bursts_have_their_mean_wherever_it_begins(begin: float, end: float) -> None:
+def test_over_any_whole_period_bursts_have_their_mean(begin: float, end: float) -> None:
     samples = dict(Counter(0, [(0, 100)], bursts=Bursts(30, 2, begin, end)).samples(end=20, step=0.125))
     for moment in range(18):
         assert samples[moment + 2] - samples[moment] == pytest.approx(200, rel=1e-12)
