@@ -499,7 +499,7 @@ def ended(pid: int) -> None:
         state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except (FileNotFoundError, ProcessLookupError):
         return
-    if state != "Z":  # nobody may have reaped it yet
+    if state != "Z":  # it may not have been reaped yet
         raise NotYet(f"process {pid} is in state {state}")
 
 

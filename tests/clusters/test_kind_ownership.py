@@ -48,7 +48,7 @@ class Daemon:
     def __init__(self) -> None:
         self.containers: list[dict[str, Any]] = []
         self.half_made: list[dict[str, Any]] = []
-        """Their names are taken; nobody sees them before they were looked for once more."""
+        """Their names are taken; they are listed only after another look."""
         self.runs = True
 
     def __call__(self, command: str, *arguments: str, **_: object) -> str:

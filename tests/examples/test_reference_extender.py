@@ -52,14 +52,14 @@ policies = st.sampled_from(["neutral", "avoid", "reject"])
 
 
 class TestRank:
-    def test_places_follow_the_order_of_traffic(self) -> None:
+    def test_scores_follow_the_order_of_traffic(self) -> None:
         traffic = {"loud": 5000.0, "a": 100.0, "b": 108.0, "c": 111.0}
         assert scoring.rank(traffic, RESOLUTION) == {"a": 10, "b": 10, "c": 9, "loud": 8}
 
-    def test_an_outlier_does_not_squeeze_the_others_together(self) -> None:
+    def test_an_outlier_does_not_level_the_scores_of_other_nodes(self) -> None:
         assert scoring.rank({"a": 100.0, "b": 200.0, "outlier": 2.0**60}, RESOLUTION)["b"] == 9
 
-    def test_an_idle_cluster_is_all_equal_at_the_top(self) -> None:
+    def test_nodes_of_an_idle_cluster_all_have_the_highest_score(self) -> None:
         assert scoring.rank({"a": 0.0, "b": 0.0}, RESOLUTION) == {"a": 10, "b": 10}
 
     def test_one_byte_per_second_is_busier_than_none(self) -> None:
@@ -69,7 +69,7 @@ class TestRank:
         traffic = {f"n{power}": 2.0**power for power in range(14)}
         assert list(scoring.rank(traffic, RESOLUTION).values()) == [10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0]
 
-    def test_no_nodes_no_scores(self) -> None:
+    def test_without_nodes_there_are_no_scores(self) -> None:
         assert scoring.rank({}, RESOLUTION) == {}
 
     @pure
@@ -94,7 +94,9 @@ class TestRank:
 
     @pure
     @given(st.dictionaries(node_names, rates, max_size=11))
-    def test_up_to_eleven_nodes_a_difference_beyond_the_resolution_shows(self, traffic: dict[str, float]) -> None:
+    def test_a_difference_beyond_the_resolution_changes_scores_of_up_to_eleven_nodes(
+        self, traffic: dict[str, float]
+    ) -> None:
         scores = scoring.rank(traffic, RESOLUTION)
         for quieter, less in traffic.items():
             for busier, more in traffic.items():
@@ -102,7 +104,7 @@ class TestRank:
 
     @pure
     @given(traffics, st.randoms(use_true_random=False))
-    def test_the_order_of_the_nodes_changes_nothing(self, traffic: dict[str, float], random: Any) -> None:
+    def test_the_order_of_nodes_does_not_change_scores(self, traffic: dict[str, float], random: Any) -> None:
         shuffled = list(traffic.items())
         random.shuffle(shuffled)
         assert scoring.rank(dict(shuffled), RESOLUTION) == scoring.rank(traffic, RESOLUTION)
@@ -112,7 +114,7 @@ class TestRank:
         st.dictionaries(node_names, st.floats(min_value=1e-9, max_value=2.0**62) | st.just(0.0)),
         st.integers(min_value=-20, max_value=20),
     )
-    def test_the_unit_changes_nothing(self, traffic: dict[str, float], exponent: int) -> None:
+    def test_the_unit_of_traffic_does_not_change_scores(self, traffic: dict[str, float], exponent: int) -> None:
         # Powers of two scale a float without rounding, so that even borderline pairs must agree.
         scaled = {node: rate * 2.0**exponent for node, rate in traffic.items()}
         assert scoring.rank(scaled, RESOLUTION) == scoring.rank(traffic, RESOLUTION)
@@ -124,31 +126,31 @@ class TestMissing:
     def score(self, policy: str, traffic: Mapping[str, float] = KNOWN) -> dict[str, int]:
         return scoring.score([*self.KNOWN, "dark"], traffic, resolution=RESOLUTION, on_missing=policy)
 
-    def test_neutral_competes_as_the_median(self) -> None:
+    def test_with_on_missing_neutral_a_missing_reading_counts_as_the_median(self) -> None:
         scores = self.score("neutral")
         assert scores == {"quiet": 10, "middle": 9, "dark": 9, "busy": 8}
 
-    def test_avoid_is_below_all_known(self) -> None:
+    def test_with_on_missing_avoid_a_missing_reading_scores_below_all_known_nodes(self) -> None:
         assert self.score("avoid") == {"quiet": 10, "middle": 9, "busy": 8, "dark": 0}
 
-    def test_avoid_is_below_all_known_even_where_these_share_the_lowest_score(self) -> None:
+    def test_with_on_missing_avoid_a_missing_reading_scores_below_known_nodes_that_share_the_lowest_score(self) -> None:
         known = {f"n{power}": 2.0**power for power in range(14)}
         scores = scoring.score([*known, "dark"], known, resolution=RESOLUTION, on_missing="avoid")
         assert scores["dark"] == 0
         assert min(scores[node] for node in known) == 1
 
     @pytest.mark.parametrize("policy", ["neutral", "avoid", "reject"])
-    def test_where_all_are_missing_all_are_equal(self, policy: str) -> None:
+    def test_without_any_reading_all_scores_are_equal(self, policy: str) -> None:
         assert set(self.score(policy, {}).values()) == {0}
 
-    def test_nodes_that_were_not_asked_about_have_no_say(self) -> None:
+    def test_readings_of_nodes_outside_of_the_request_are_ignored(self) -> None:
         scores = self.score("neutral", self.KNOWN | {"elsewhere": 0.0})
         assert scores["quiet"] == 10
         assert "elsewhere" not in scores
 
     @pure
     @given(st.lists(node_names, unique=True), traffics, policies)
-    def test_each_node_is_scored_once_in_range_whatever_is_missing(
+    def test_each_node_has_a_score_in_range_whatever_is_missing(
         self, nodes: list[str], traffic: dict[str, float], policy: str
     ) -> None:
         scores = scoring.score(nodes, traffic, resolution=RESOLUTION, on_missing=policy)
@@ -157,7 +159,9 @@ class TestMissing:
 
     @pure
     @given(st.lists(node_names, unique=True, min_size=1), traffics)
-    def test_avoided_nodes_never_tie_with_known_ones(self, nodes: list[str], traffic: dict[str, float]) -> None:
+    def test_with_on_missing_avoid_missing_and_known_nodes_never_tie(
+        self, nodes: list[str], traffic: dict[str, float]
+    ) -> None:
         scores = scoring.score(nodes, traffic, resolution=RESOLUTION, on_missing="avoid")
         known = [scores[node] for node in nodes if node in traffic]
         missing = [scores[node] for node in nodes if node not in traffic]
@@ -168,7 +172,7 @@ class TestMissing:
 
 
 def unquote_promql(text: str) -> str:
-    """Prometheus's strutil.Unquote for double quotes, as far as it is needed: one \\u is one rune."""
+    r"""Prometheus's strutil.Unquote for double quotes, as far as needed: a \u sequence is one rune."""
     simple = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\"}
     assert text[0] == text[-1] == '"'
     result, rest = "", text[1:-1]
@@ -193,7 +197,7 @@ class TestQuery:
 
     @pure
     @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
-    def test_any_device_name_arrives_as_it_is(self, device: str) -> None:
+    def test_any_device_name_is_quoted_for_promql(self, device: str) -> None:
         query = readings.traffic_query(device, "2s", "node")
         prefix, suffix = "max by (node) (rate(node_network_receive_bytes_total{device=", "}[2s]))"
         assert query.startswith(prefix)
@@ -202,7 +206,7 @@ class TestQuery:
 
 
 def vector(traffic: Mapping[str, object], label: str = "node") -> dict[str, Any]:
-    """What Prometheus answers to an instant query."""
+    """The answer of Prometheus to an instant query."""
     result = [{"metric": {label: node}, "value": [1763650000.25, str(rate)]} for node, rate in traffic.items()]
     return {"status": "success", "data": {"resultType": "vector", "result": result}}
 
@@ -215,15 +219,15 @@ class TestAnswer:
     def parse(self, document: object) -> dict[str, float]:
         return readings.parse_vector(json.dumps(document).encode(), "node")
 
-    def test_rates_by_node_name_exactly_as_it_is(self) -> None:
+    def test_rates_are_read_by_unchanged_node_names(self) -> None:
         traffic = {"node-1.ex.ample": 1.5, "n" * 253: 2.0**60, "n.*|[0-9]+": 0.0}
         assert self.parse(vector(traffic)) == traffic
 
     @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-1"])
-    def test_what_is_no_rate_is_no_reading(self, value: str) -> None:
+    def test_a_value_that_is_not_a_rate_is_not_a_reading(self, value: str) -> None:
         assert self.parse(vector({"dark": value, "lit": "3"})) == {"lit": 3.0}
 
-    def test_a_series_that_names_no_node_is_nobodys(self) -> None:
+    def test_a_series_without_the_node_label_is_ignored(self) -> None:
         assert self.parse(vector({"a": 1}, label="instance")) == {}
 
     @pytest.mark.parametrize(
@@ -251,7 +255,7 @@ class TestAnswer:
             self.parse(document)
 
     @pytest.mark.parametrize("body", [b"", b"{", b"<html>", b"\xff\xfe", b"[" * 100_000])
-    def test_what_is_no_json_is_refused(self, body: bytes) -> None:
+    def test_an_answer_that_is_not_json_is_refused(self, body: bytes) -> None:
         with pytest.raises((ValueError, RecursionError)):
             readings.parse_vector(body, "node")
 
@@ -282,7 +286,7 @@ class FakePrometheus(socketserver.ThreadingTCPServer):
         return readings.Prometheus(self.url, "up", "node", seconds).read()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """The other side may hang up; everything else would fail the assertion that follows."""
+        """The other side may disconnect; any other error fails the assertion that follows."""
 
 
 class _FakePrometheusHandler(socketserver.StreamRequestHandler):
@@ -298,7 +302,7 @@ class _FakePrometheusHandler(socketserver.StreamRequestHandler):
 
 @contextlib.contextmanager
 def serving(server: socketserver.ThreadingTCPServer) -> Iterator[None]:
-    """Serve in a thread; at the end every thread of it is joined."""
+    """Serve in a thread; join every thread at the end."""
     server.daemon_threads = False  # so that server_close() waits for them
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -321,7 +325,7 @@ def prometheus() -> Iterator[FakePrometheus]:
 
 
 class Client:
-    """Speaks to the extender as kube-scheduler does: one connection, kept alive, Go's field names."""
+    """Calls the extender as kube-scheduler does: one persistent connection, Go's field names."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._connection = http.client.HTTPConnection(*address)
@@ -379,13 +383,13 @@ def connected(server: extender.Server) -> Iterator[Client]:
 def client(prometheus: FakePrometheus) -> Iterator[Client]:
     """A client of the extender with its default policies."""
     prometheus.say(vector({"a": 300, "b": 100, "c": 200}))
-    with extending(prometheus.url) as server, connected(server) as one:
-        yield one
+    with extending(prometheus.url) as server, connected(server) as connection:
+        yield connection
 
 
 @contextlib.contextmanager
 def reserved_port() -> Iterator[int]:
-    """A port where nobody listens and that nobody else is given, but which a server may still take.
+    """A port on which no process listens and that no other process is given, but which a server may still take.
 
     Linux lets several sockets with SO_REUSEADDR bind one port while none of them listens.
     """
@@ -396,7 +400,7 @@ def reserved_port() -> Iterator[int]:
 
 
 class TestReading:
-    def test_a_reading_is_rates_by_node(self, prometheus: FakePrometheus) -> None:
+    def test_a_reading_has_rates_by_node(self, prometheus: FakePrometheus) -> None:
         prometheus.say(vector({"a": 1.5}))
         reading = prometheus.read()
         assert (dict(reading.traffic), reading.outage) == ({"a": 1.5}, "")
@@ -406,7 +410,7 @@ class TestReading:
         prometheus.say(vector({"a": 1.5}))
         assert not readings.Prometheus(f"{prometheus.url}/prom/", "up", "node", 30).read().outage
 
-    def test_chunks_are_understood(self, prometheus: FakePrometheus) -> None:
+    def test_a_chunked_answer_is_read(self, prometheus: FakePrometheus) -> None:
         body = json.dumps(vector({"a": 2})).encode()
         prometheus.reply = lambda out: out.write(
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
@@ -429,7 +433,7 @@ class TestReading:
         prometheus.reply = lambda out: out.write(b'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"status"')
         assert "cannot be read" in prometheus.read().outage
 
-    def test_an_answer_that_is_no_http_is_an_outage(self, prometheus: FakePrometheus) -> None:
+    def test_an_answer_that_is_not_http_is_an_outage(self, prometheus: FakePrometheus) -> None:
         prometheus.reply = lambda out: out.write(b"SSH-2.0-OpenSSH_9.2\r\n")
         assert "cannot be read" in prometheus.read().outage
 
@@ -441,7 +445,7 @@ class TestReading:
         prometheus.say(vector({"a": 1}))
         assert "expected at most 10 bytes" in prometheus.read().outage
 
-    def test_a_port_where_nobody_listens_is_an_outage(self) -> None:
+    def test_a_refused_connection_is_an_outage(self) -> None:
         with reserved_port() as port:
             reading = readings.Prometheus(f"http://127.0.0.1:{port}", "up", "node", 30).read()
         assert "ConnectionRefusedError" in reading.outage
@@ -453,19 +457,19 @@ class TestReading:
         prometheus.say(vector(rates))
         assert prometheus.read().outage == "Prometheus has no reading for any node"
 
-    def test_silence_ends_at_the_deadline(self, prometheus: FakePrometheus) -> None:
+    def test_a_server_without_an_answer_is_an_outage_at_the_deadline(self, prometheus: FakePrometheus) -> None:
         prometheus.say(vector({"a": 1}))
         answer = prometheus.reply
 
         def answer_late(out: Any) -> None:
-            prometheus.over.wait(3)  # who still waits then gets a good answer, and fails the test
+            prometheus.over.wait(3)  # a client that still waits then gets a valid answer, and fails the test
             answer(out)
 
         prometheus.reply = answer_late
         assert "TimeoutError" in prometheus.read(seconds=0.2).outage
 
     @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"])
-    def test_a_drip_ends_at_the_deadline(self, prometheus: FakePrometheus, head: bytes) -> None:
+    def test_an_answer_byte_by_byte_is_an_outage_at_the_deadline(self, prometheus: FakePrometheus, head: bytes) -> None:
         # Each byte comes long before an ordinary timeout, which would start anew with it; all of
         # them take long after the deadline. Dripped from the status line on, or only in the body.
         body = json.dumps(vector({"a": 1})).encode()
@@ -487,10 +491,10 @@ class TestPrioritize:
     def test_the_quietest_node_scores_highest(self, client: Client) -> None:
         assert client.scores(["a", "b", "c"]) == {"b": 10, "c": 9, "a": 8}
 
-    def test_the_same_question_has_the_same_answer(self, client: Client) -> None:
+    def test_the_same_request_has_the_same_answer(self, client: Client) -> None:
         assert client.ask("prioritize", ["a", "b"]) == client.ask("prioritize", ["a", "b"])
 
-    def test_whole_nodes_are_scored_like_names(self, client: Client) -> None:
+    def test_nodes_are_scored_like_node_names(self, client: Client) -> None:
         items = [{"metadata": {"name": name}, "status": {}} for name in "abc"]
         answer = client.ask("prioritize", None, Nodes={"metadata": {}, "items": items})
         assert answer == client.ask("prioritize", ["a", "b", "c"])
@@ -506,17 +510,17 @@ class TestPrioritize:
         client.ask("prioritize", ["a", "b", "c"])
         assert [query["query"] for query in prometheus.queries] == [readings.traffic_query("ens192", "2s", "node")]
 
-    def test_every_decision_sees_the_present(self, client: Client, prometheus: FakePrometheus) -> None:
+    def test_every_decision_uses_current_readings(self, client: Client, prometheus: FakePrometheus) -> None:
         client.scores(["a", "b"])
         prometheus.say(vector({"a": 1, "b": 100}))
         assert client.scores(["a", "b"]) == {"a": 10, "b": 9}
 
-    def test_no_nodes_no_scores_no_query(self, client: Client, prometheus: FakePrometheus) -> None:
+    def test_without_nodes_there_are_no_scores_and_no_query(self, client: Client, prometheus: FakePrometheus) -> None:
         assert client.ask("prioritize", []) == []
         assert client.ask("prioritize", None, Nodes={"metadata": {}, "items": None}) == []
         assert prometheus.queries == []
 
-    def test_five_thousand_nodes(self, client: Client, prometheus: FakePrometheus) -> None:
+    def test_five_thousand_nodes_are_scored_with_one_query(self, client: Client, prometheus: FakePrometheus) -> None:
         names = [f"node-{number}" for number in range(5000)]
         prometheus.say(vector({name: number + 1000 for number, name in enumerate(names)}))
         scores = client.scores(names)
@@ -528,31 +532,33 @@ class TestPrioritize:
         prometheus.say(vector({"a": "NaN", "b": 100, "c": 300}))
         assert client.scores(["a", "b", "c"]) == {"b": 10, "a": 9, "c": 8}
 
-    def test_in_an_outage_all_are_equal(self, client: Client, prometheus: FakePrometheus) -> None:
+    def test_in_an_outage_all_scores_are_equal(self, client: Client, prometheus: FakePrometheus) -> None:
         prometheus.say({}, "503 Service Unavailable")
         assert client.scores(["a", "b", "c"]) == {"a": 0, "b": 0, "c": 0}
 
-    def test_it_recovers_at_once(self, client: Client, prometheus: FakePrometheus) -> None:
+    def test_scores_recover_at_the_first_answer_after_an_outage(
+        self, client: Client, prometheus: FakePrometheus
+    ) -> None:
         healthy = prometheus.reply
         prometheus.say_bytes(b"broken")
         client.scores(["a", "b"])
         prometheus.reply = healthy
         assert client.scores(["a", "b"]) == {"b": 10, "a": 9}
 
-    def test_many_at_once_each_get_their_own_answer(self, prometheus: FakePrometheus) -> None:
+    def test_concurrent_requests_have_their_own_answers(self, prometheus: FakePrometheus) -> None:
         names = [f"n{number}" for number in range(20)]
         prometheus.say(vector({name: 2.0**number for number, name in enumerate(names)}))
 
         def ask(number: int) -> bool:
             mine = names[number : number + 2]
-            with connected(server) as one:
-                return all(one.scores(mine, uid=f"u-{number}") == dict(zip(mine, (10, 9), strict=True))
+            with connected(server) as connection:
+                return all(connection.scores(mine, uid=f"u-{number}") == dict(zip(mine, (10, 9), strict=True))
                            for _ in range(5))  # fmt: skip
 
         with extending(prometheus.url) as server, concurrent.futures.ThreadPoolExecutor(18) as pool:
             assert all(pool.map(ask, range(18)))
 
-    def test_a_decision_is_one_line_of_evidence(self, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_decision_is_logged_in_one_line(self, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
         client.ask("filter", ["a", "dark"])
         client.ask("prioritize", ["a", "dark"])
         captured = capsys.readouterr()
@@ -566,14 +572,16 @@ class TestPrioritize:
 
 
 class TestFilter:
-    def test_names_are_answered_with_names(self, client: Client, prometheus: FakePrometheus) -> None:
+    def test_a_filter_request_with_node_names_is_answered_with_node_names(
+        self, client: Client, prometheus: FakePrometheus
+    ) -> None:
         result = client.ask("filter", ["a", "dark"])
         assert result["NodeNames"] == ["a", "dark"]
         assert result.get("Nodes") is None
         assert not result["Error"]
         assert prometheus.queries == []
 
-    def test_nodes_are_answered_with_the_same_nodes(self, client: Client) -> None:
+    def test_a_filter_request_with_nodes_is_answered_with_the_same_nodes(self, client: Client) -> None:
         node = {
             "metadata": {"name": "a", "labels": {"x": "y"}},
             "status": {"capacity": {"cpu": "4"}},
@@ -585,11 +593,13 @@ class TestFilter:
         assert result.get("NodeNames") is None
 
     @pytest.mark.parametrize("empty", [[], None])
-    def test_no_nodes_are_answered_with_no_nodes(self, client: Client, empty: list[object] | None) -> None:
+    def test_a_filter_request_without_nodes_is_answered_without_nodes(
+        self, client: Client, empty: list[object] | None
+    ) -> None:
         assert client.ask("filter", None, Nodes={"metadata": {}, "items": empty})["Nodes"]["items"] == []
         assert client.ask("filter", [])["NodeNames"] == []
 
-    def test_reject_names_each_node_without_a_reading(self, prometheus: FakePrometheus) -> None:
+    def test_with_on_missing_reject_filter_fails_each_node_without_a_reading(self, prometheus: FakePrometheus) -> None:
         prometheus.say(vector({"a": 1}))
         with extending(prometheus.url, on_missing="reject") as server, connected(server) as client:
             result = client.ask("filter", ["a", "dark"])
@@ -601,14 +611,16 @@ class TestFilter:
             assert whole["Nodes"]["items"] == items[:1]
             assert list(whole["FailedAndUnresolvableNodes"]) == ["dark"]
 
-    def test_reject_with_the_outage_policy_schedule_goes_on(self, prometheus: FakePrometheus) -> None:
+    def test_with_on_missing_reject_filter_passes_all_nodes_in_an_outage(self, prometheus: FakePrometheus) -> None:
         prometheus.say({}, "503 Service Unavailable")
         with extending(prometheus.url, on_missing="reject") as server, connected(server) as client:
             result = client.ask("filter", ["a", "dark"])
         assert result["NodeNames"] == ["a", "dark"]
         assert not result["Error"]
 
-    def test_wait_answers_an_error_until_it_heals(self, prometheus: FakePrometheus) -> None:
+    def test_with_on_outage_wait_filter_answers_an_error_until_the_outage_ends(
+        self, prometheus: FakePrometheus
+    ) -> None:
         with extending(prometheus.url, on_outage="wait") as server, connected(server) as client:
             prometheus.say({}, "503 Service Unavailable")
             assert "503" in client.ask("filter", ["a", "b"])["Error"]
@@ -628,7 +640,7 @@ class TestSharedReading:
             assert client.scores(["a", "b"], uid="u-1") == {"a": 10, "b": 9}
             assert len(prometheus.queries) == 1
 
-    def test_it_serves_one_decision_only(self, prometheus: FakePrometheus) -> None:
+    def test_a_shared_reading_is_used_for_a_single_decision(self, prometheus: FakePrometheus) -> None:
         prometheus.say(vector({"a": 1, "b": 9}))
         with extending(prometheus.url, on_missing="reject") as server, connected(server) as client:
             client.ask("filter", ["a", "b"], uid="u-1")
@@ -637,14 +649,16 @@ class TestSharedReading:
             assert client.scores(["a", "b"], uid="u-1") == {"a": 9, "b": 10}
 
     @pytest.mark.parametrize("uids", [("u-1", "u-2"), ("", "")])
-    def test_it_serves_no_other_pod(self, prometheus: FakePrometheus, uids: tuple[str, str]) -> None:
+    def test_a_shared_reading_is_not_used_for_another_pod(
+        self, prometheus: FakePrometheus, uids: tuple[str, str]
+    ) -> None:
         prometheus.say(vector({"a": 1, "b": 9}))
         with extending(prometheus.url, on_missing="reject") as server, connected(server) as client:
             client.ask("filter", ["a", "b"], uid=uids[0])
             prometheus.say(vector({"a": 9, "b": 1}))
             assert client.scores(["a", "b"], uid=uids[1]) == {"a": 9, "b": 10}
 
-    def test_it_expires(self, prometheus: FakePrometheus, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_shared_reading_expires(self, prometheus: FakePrometheus, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(decisions, "SHARE_SECONDS", -1.0)
         prometheus.say(vector({"a": 1, "b": 9}))
         with extending(prometheus.url, on_missing="reject") as server, connected(server) as client:
@@ -682,13 +696,13 @@ class TestHTTP:
             json.dumps({"Pod": POD, "Nodes": []}).encode(),
         ],
     )
-    def test_malformed_input_is_an_error_and_it_keeps_serving(self, client: Client, verb: str, body: bytes) -> None:
+    def test_malformed_input_is_an_error_and_the_server_continues(self, client: Client, verb: str, body: bytes) -> None:
         status, answer = client.post(f"/{verb}", body)
         assert status == 400
         assert answer["Error"].startswith("expected")
         assert client.scores(["a", "b"]) == {"b": 10, "a": 9}
 
-    def test_keys_in_any_case_and_unknown_fields_are_taken(self, client: Client) -> None:
+    def test_keys_in_any_case_and_unknown_fields_are_accepted(self, client: Client) -> None:
         body = {"pod": {**self.POD, "new": 1}, "nodenames": ["a", "b"], "nodes": None, "future": {"x": []}}
         status, answer = client.post("/prioritize", json.dumps(body).encode())
         assert status == 200
@@ -733,7 +747,7 @@ class TestHTTP:
         client.scores(["a", "b"])
         assert client._connection.sock is before
 
-    def test_a_client_that_hangs_up_is_one_line_in_the_log(
+    def test_a_client_that_disconnects_is_logged_in_one_line(
         self, prometheus: FakePrometheus, capsys: pytest.CaptureFixture[str]
     ) -> None:
         class Broken(decisions.LeastTraffic):
@@ -787,7 +801,7 @@ class TestCommandLine:
         assert exit_.value.code == 2
         assert option in capsys.readouterr().err
 
-    def test_a_taken_address_is_named_and_exits_with_2(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_an_address_in_use_is_named_and_exits_with_2(self, capsys: pytest.CaptureFixture[str]) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             listen = f"127.0.0.1:{taken.getsockname()[1]}"
             with pytest.raises(SystemExit) as exit_:
@@ -849,13 +863,13 @@ class TestProgram:
             assert scores["a"] > scores["c"] > scores["b"]
             assert client.ask("filter", ["a", "b"])["NodeNames"] == ["a", "b"]
 
-    def test_constant_scores_prefers_nothing(self, prometheus: FakePrometheus) -> None:
+    def test_constant_scores_prefers_no_node(self, prometheus: FakePrometheus) -> None:
         prometheus.say(vector(self.TRAFFIC))
         with program("constant-scores", prometheus.url) as (_, client):
             assert client.scores(["a", "b", "c"]) == {"a": 10, "b": 10, "c": 10}
             assert client.ask("filter", ["a", "b"])["NodeNames"] == ["a", "b"]
 
-    def test_invented_node_answers_a_node_that_nobody_asked_about(self, prometheus: FakePrometheus) -> None:
+    def test_invented_node_answers_a_node_that_is_not_in_the_request(self, prometheus: FakePrometheus) -> None:
         prometheus.say(vector(self.TRAFFIC))
         with program("invented-node", prometheus.url) as (_, client):
             items = [{"metadata": {"name": name}} for name in "abc"]
@@ -864,7 +878,7 @@ class TestProgram:
             assert client.scores(["a", "b", "c"]) == {"b": 10, "c": 9, "a": 8}
 
 
-def test_one_step_outweighs_the_default_plugins() -> None:
+def test_one_score_step_outweighs_the_default_plugins() -> None:
     descriptor = yaml.safe_load((FOLDER / "candidate.yaml").read_text())
     default_plugin_weights = 3 + 2 + 2 + 2 + 2 + 1 + 1 + 1 + 1  # as candidate.yaml lists them
     one_step = descriptor["spec"]["extender"]["config"]["weight"] * 100 // scoring.MAX_SCORE

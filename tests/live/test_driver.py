@@ -428,7 +428,7 @@ def test_the_driver_ends_with_a_harness_that_is_killed(
     def gone() -> None:
         with contextlib.suppress(FileNotFoundError):
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-            if state != "Z":  # it has ended, and its exit status was not read
+            if state != "Z":  # it has ended, and has not been reaped
                 raise NotYet(f"{pid} lives")
 
     wait_for(gone, SEEN, what="the driver to end")

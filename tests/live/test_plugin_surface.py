@@ -367,7 +367,7 @@ def test_processes_of_a_surface_end_with_a_harness_that_is_killed(surface: Any, 
         for pid in pids:
             with contextlib.suppress(FileNotFoundError):
                 state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-                if state != "Z":  # it has ended, and its exit status was not read
+                if state != "Z":  # it has ended, and has not been reaped
                     raise NotYet(f"{pid} lives")
 
     wait_for(probe, GONE, what="the server and the probe to end")

@@ -368,7 +368,7 @@ def ordinary(shells: Any) -> Iterator[Shell]:
         yield shell
         return
     if shutil.which("setpriv") is None:
-        pytest.skip("root needs setpriv (util-linux) to become somebody else")
+        pytest.skip("root needs setpriv (util-linux) to become another user")
     # pytest's own folders are for root's eyes only.
     home = Path(tempfile.mkdtemp(prefix="ordinary-user-"))
     try:

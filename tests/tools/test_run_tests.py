@@ -28,8 +28,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def git(root: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=test", "-c", "user.email=test@example.com")
-    subprocess.run(["git", *who, *arguments], cwd=root, check=True)
+    identity = ("-c", "user.name=test", "-c", "user.email=test@example.com")
+    subprocess.run(["git", *identity, *arguments], cwd=root, check=True)
 
 
 def commit(root: Path) -> None:

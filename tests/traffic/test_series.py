@@ -94,7 +94,7 @@ def test_samples_are_exact_for_any_phases(more: list[tuple[int, int]], rate: int
     [
         ([(0, 100)], 2, [1000, 1100, 0, 100, 200]),
         ([(0, 100)], 1.5, [1000, 1100, 50, 150, 250]),
-        # It starts over with the series: what it showed before, nobody has seen.
+        # It resets with the series: earlier values were never sampled.
         ([(0, 100)], 0, [0, 100, 200, 300, 400]),
         ([(0, 100)], 4, [1000, 1100, 1200, 1300, 0]),
         ([(0, 100)], 4.5, [1000, 1100, 1200, 1300, 1400]),

@@ -1,4 +1,4 @@
-"""Packages are asked of the machine's own apt, with a state of our own; failures quote it."""
+"""Packages are downloaded with the machine's own apt, in a state folder of schedproof; failures quote apt."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return install
 
 
-def test_the_archives_of_all_that_is_needed_are_named_as_apt_names_them(apt):
+def test_the_archives_of_all_dependencies_have_the_names_that_apt_gives(apt):
     calls = apt()
     archives = Packages().closure("nft", "data", without=["perl-base"])
     folder = cache_dir() / "debian" / "cache" / "archives"
@@ -61,17 +61,17 @@ def test_the_archives_of_all_that_is_needed_are_named_as_apt_names_them(apt):
         assert all(f"-o {setting}={cache_dir()}" in line for line in lines)
 
 
-def test_lists_that_cannot_be_fetched_anew_are_no_failure(apt):
+def test_package_lists_that_cannot_be_refreshed_are_not_an_error(apt):
     apt(failing="update")
     assert len(Packages().closure("nft")) == 4
 
 
-def test_packages_that_cannot_be_had_are_a_failure_that_quotes_apt(apt):
+def test_packages_that_cannot_be_downloaded_are_an_error_that_quotes_apt(apt):
     apt(failing="--download-only")
     with pytest.raises(HostError, match=r"Unable to fetch[\s\S]*schedproof node-image --output FILE"):
         Packages().closure("nft")
 
 
-def test_a_machine_without_apt_is_told_where_to_make_the_images(apt):
+def test_without_apt_the_error_names_how_to_make_the_images_elsewhere(apt):
     with pytest.raises(HostError, match=r"not on PATH: apt-get and dpkg-deb[\s\S]*--node-image FILE"):
         Packages()

@@ -1,4 +1,4 @@
-"""Docker's failures are told as what they are, with what to do."""
+"""Failures of Docker are distinguished and reported with a remedy."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def says(info: dict) -> str:
     return f"echo '{json.dumps(info)}'"
 
 
-def test_what_the_daemon_says_of_itself_is_read(client):
+def test_the_version_cgroup_version_and_root_of_the_daemon_are_read(client):
     client(says(INFO))
     info = require_docker()
     assert (info.version, info.cgroup_version, info.root) == ("20.10.24+dfsg1", 1, Path("/docker"))
 
 
-def test_without_a_client_installing_one_is_the_remedy(client):
+def test_without_a_docker_client_the_remedy_is_to_install_docker(client):
     with pytest.raises(HostError, match=r"docker is not on PATH[\s\S]*install Docker"):
         require_docker()
 
@@ -53,37 +53,37 @@ def test_without_a_client_installing_one_is_the_remedy(client):
         'echo "error during connect: Get x: dial tcp: lookup x: no such host" >&2; exit 1',
     ],
 )
-def test_a_daemon_that_is_down_is_told_from_new_and_old_clients(client, script):
+def test_a_daemon_that_is_down_is_recognized_with_new_and_old_clients(client, script):
     client(script)
     with pytest.raises(HostError, match=r"not running[\s\S]*fix: start it"):
         require_docker()
 
 
-def test_a_user_without_permission_is_told_so(client):
+def test_a_user_without_access_to_docker_is_reported_with_a_remedy(client):
     client(f'echo "{DENIED}" >&2; exit 1')
     with pytest.raises(HostError, match=r"has no access[\s\S]*group docker"):
         docker("ps")
 
 
-def test_a_daemon_that_is_too_old_is_refused_with_the_version_that_is_needed(client):
+def test_a_daemon_that_is_too_old_is_refused_with_the_required_version(client):
     client(says({**INFO, "ServerVersion": "19.03.15"}))
     with pytest.raises(HostError, match=r"19\.03\.15[\s\S]*20\.10 or newer"):
         require_docker()
 
 
-def test_a_command_that_fails_is_quoted_and_is_no_missing_daemon(client):
+def test_a_failed_command_is_quoted_and_not_taken_for_a_missing_daemon(client):
     client('echo "pull: dial tcp: no such host" >&2; exit 1')
     with pytest.raises(DockerError, match=r"docker pull x failed: pull: dial tcp: no such host"):
         docker("pull", "x")
     assert not image_present("x")
 
 
-def test_what_it_reads_reaches_it_and_what_it_prints_is_returned(client):
+def test_standard_input_reaches_docker_and_its_output_is_returned(client):
     client('read line; echo "$1 $line"')
     assert docker("load", stdin=b"archive\n") == "load archive\n"
 
 
-def test_a_daemon_that_does_not_answer_is_given_up(client):
+def test_a_daemon_that_does_not_answer_is_an_error_at_the_deadline(client):
     client("kill -STOP $$")
     with pytest.raises(HostError, match="no time at all"):
         docker("ps", deadline=Deadline("no time at all", 0, "this test"))

@@ -1,4 +1,4 @@
-"""Named images come first, then ours where they are, then the registry's, and only then are ours made."""
+"""Named images come first, then schedproof's if they exist, then those of the registry; images are made last."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STOCK = f"kindest/node:{VERSION}"
 
 @dataclasses.dataclass
 class Daemon:
-    """Has images, may reach a registry, and writes down what it did."""
+    """A Docker daemon with images, with or without a registry, that records its commands."""
 
     images: set[str] = dataclasses.field(default_factory=set)
     registry: set[str] = dataclasses.field(default_factory=set)
@@ -75,7 +75,7 @@ def published() -> set[str]:
     }  # fmt: skip
 
 
-def test_ours_are_taken_from_docker_at_once(daemon: Daemon):
+def test_own_images_in_docker_are_used_at_once(daemon: Daemon):
     daemon.images |= set(OURS.references)
     daemon.registry = {STOCK, *published()}
     assert obtain() == OURS
@@ -83,7 +83,7 @@ def test_ours_are_taken_from_docker_at_once(daemon: Daemon):
     assert not daemon.did
 
 
-def test_ours_are_loaded_from_the_cache_before_a_registry_is_asked(daemon: Daemon):
+def test_own_images_are_loaded_from_the_cache_before_a_registry_is_queried(daemon: Daemon):
     daemon.make("1.36", None)
     daemon.did.clear()
     daemon.registry = {STOCK, *published()}
@@ -91,7 +91,7 @@ def test_ours_are_loaded_from_the_cache_before_a_registry_is_asked(daemon: Daemo
     assert daemon.did == [f"load {archive_path('1.36').name}"]
 
 
-def test_with_a_registry_everything_is_pulled_and_nothing_made(daemon: Daemon):
+def test_with_a_registry_all_images_are_pulled_and_none_is_made(daemon: Daemon):
     daemon.registry = {STOCK, *published()}
     got = obtain()
     assert got == dataclasses.replace(OURS, node=STOCK)
@@ -103,7 +103,7 @@ def test_with_a_registry_everything_is_pulled_and_nothing_made(daemon: Daemon):
     assert not daemon.did
 
 
-def test_without_a_registry_ours_are_made_once(daemon: Daemon):
+def test_without_a_registry_own_images_are_made_once(daemon: Daemon):
     assert obtain() == OURS
     assert daemon.did == ["make", f"load {archive_path('1.36').name}"]
     daemon.images.clear()
@@ -111,26 +111,26 @@ def test_without_a_registry_ours_are_made_once(daemon: Daemon):
     assert daemon.did.count("make") == 1
 
 
-def test_a_node_image_without_the_others_in_the_registry_is_joined_by_ours(daemon: Daemon):
+def test_a_pulled_node_image_is_completed_by_own_images_that_the_registry_lacks(daemon: Daemon):
     daemon.registry = {STOCK}
     assert obtain() == dataclasses.replace(OURS, node=STOCK)
     assert daemon.did == [f"pull {STOCK}", "make", f"load {archive_path('1.36').name}"]
 
 
 @pytest.mark.parametrize("where", ["images", "registry"])
-def test_a_named_image_is_taken_as_it_is(daemon: Daemon, where):
+def test_a_named_image_is_used_unchanged(daemon: Daemon, where):
     getattr(daemon, where).add("mine:1")
     daemon.images |= set(OURS.addons)
     assert obtain("mine:1") == dataclasses.replace(OURS, node="mine:1")
 
 
-def test_a_named_image_that_is_nowhere_is_refused(daemon: Daemon):
+def test_a_named_image_that_does_not_exist_is_refused(daemon: Daemon):
     with pytest.raises(UsageError, match=r"no node image 'mine:1'[\s\S]*no such host"):
         obtain("mine:1")
     assert not daemon.did
 
 
-def test_a_named_archive_is_loaded_and_must_be_of_this_version(daemon: Daemon, tmp_path: Path):
+def test_a_named_archive_is_loaded_and_must_contain_images_of_this_version(daemon: Daemon, tmp_path: Path):
     (tmp_path / "images.tar.gz").write_bytes(b"")
     assert obtain(str(tmp_path / "images.tar.gz")) == OURS
     daemon.images.clear()
@@ -139,7 +139,7 @@ def test_a_named_archive_is_loaded_and_must_be_of_this_version(daemon: Daemon, t
         obtain(str(tmp_path / "images.tar.gz"))
 
 
-def test_the_archive_is_written_where_it_is_wanted(daemon: Daemon, tmp_path: Path):
+def test_the_archive_is_written_to_the_cache_or_to_the_given_file(daemon: Daemon, tmp_path: Path):
     assert write_archive("1.36", None, SilentProgress()) == archive_path("1.36")
     assert write_archive("1.36", tmp_path / "out", SilentProgress()) == tmp_path / "out"
     assert (tmp_path / "out").read_bytes() == b"archive"
@@ -147,7 +147,7 @@ def test_the_archive_is_written_where_it_is_wanted(daemon: Daemon, tmp_path: Pat
         write_archive("1.36", tmp_path / "no" / "out", SilentProgress())
 
 
-def test_the_names_change_with_every_part_of_the_recipe(monkeypatch: pytest.MonkeyPatch):
+def test_the_names_of_images_change_with_every_part_of_the_recipe(monkeypatch: pytest.MonkeyPatch):
     here = Path(images.__file__).parent
     parts = [*(here / name for name in images._RECIPE), *content("clusters", "node-image").iterdir()]
     assert all(path.is_file() for path in parts)
@@ -160,7 +160,7 @@ def test_the_names_change_with_every_part_of_the_recipe(monkeypatch: pytest.Monk
     assert len(keys) == 1 + len(parts)
 
 
-def test_what_the_recipe_is_made_of_is_in_its_key():
+def test_the_key_of_the_recipe_includes_every_module_that_it_imports():
     here = Path(images.__file__).parent
     imported, unread = set(), ["recipe.py"]
     while unread:

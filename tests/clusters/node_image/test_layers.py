@@ -1,4 +1,4 @@
-"""Layers hold what was put into them, as root's, the same bytes every time; archives hold the layers."""
+"""Layers contain the added files, owned by root, with the same bytes every time; archives contain the layers."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def deb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def make(**files: str | bytes) -> Path:
         path = tmp_path / "some.deb"
         with tarfile.open(path, "w") as tar:
-            for name, said in files.items():
+            for name, value in files.items():
                 info = tarfile.TarInfo(f"./{name}")
                 info.uname, info.mtime, info.uid = "somebody", 7, 42
-                if isinstance(said, str):
-                    kind, _, info.linkname = said.partition(" ")
+                if isinstance(value, str):
+                    kind, _, info.linkname = value.partition(" ")
                     info.type = {"dir": tarfile.DIRTYPE, "symlink": tarfile.SYMTYPE, "link": tarfile.LNKTYPE}[kind]
                     tar.addfile(info)
                 else:
-                    info.size = len(said)
-                    tar.addfile(info, io.BytesIO(said))
+                    info.size = len(value)
+                    tar.addfile(info, io.BytesIO(value))
         return path
 
     return make
 
 
-def test_files_folders_and_links_are_roots_with_their_modes_and_parents(tmp_path: Path):
+def test_files_folders_and_links_are_owned_by_root_with_their_modes_and_parents(tmp_path: Path):
     (tmp_path / "tool").write_bytes(b"x" * 3000)
     layer = Layer()
     layer.file("opt/bin/tool", tmp_path / "tool", 0o755)
@@ -85,7 +85,7 @@ def test_the_same_entries_give_the_same_bytes_and_their_digest(tmp_path: Path):
     assert len(digests) == 1
 
 
-def test_a_tree_is_taken_as_it_is(tmp_path: Path):
+def test_a_tree_is_added_with_its_modes(tmp_path: Path):
     (tmp_path / "tree" / "sub").mkdir(parents=True)
     (tmp_path / "tree" / "sub" / "file").write_text("here")
     (tmp_path / "tree" / "sub" / "file").chmod(0o640)
@@ -96,7 +96,7 @@ def test_a_tree_is_taken_as_it_is(tmp_path: Path):
     assert found["var/lib/it/sub/file"].mode == 0o640
 
 
-def test_a_package_is_unpacked_into_a_merged_usr_without_what_nobody_reads(tmp_path: Path, deb):
+def test_a_package_is_unpacked_into_a_merged_usr_without_manuals_and_readme_files(tmp_path: Path, deb):
     package = deb(**{
         "bin": "dir", "bin/sh": "symlink dash", "bin/dash": b"shell",
         "usr/bin": "dir", "usr/bin/zdash": "link ./bin/dash", "lib/x/libc.so": b"c",
@@ -116,7 +116,7 @@ def test_a_package_is_unpacked_into_a_merged_usr_without_what_nobody_reads(tmp_p
     assert layer.read("usr/bin/dash") == b"shell"
 
 
-def test_what_a_pattern_matches_can_be_listed_and_removed():
+def test_paths_are_listed_and_removed_by_pattern():
     layer = Layer()
     for name in ("etc/a.wants/x", "etc/b.wants/y", "etc/c"):
         layer.file(name, b"")
@@ -133,7 +133,7 @@ def test_a_package_that_cannot_be_unpacked_is_named(tmp_path: Path, monkeypatch)
 
 @pytest.fixture
 def images(tmp_path: Path) -> list[Image]:
-    """Two, that share a layer."""
+    """Two images that share a layer."""
 
     def layer(name: str) -> LayerFile:
         made = Layer()
@@ -147,7 +147,7 @@ def images(tmp_path: Path) -> list[Image]:
     ]
 
 
-def test_a_docker_archive_holds_each_layer_once_and_each_image_with_its_configuration(tmp_path: Path, images):
+def test_a_docker_archive_contains_each_layer_once_and_each_image_with_its_configuration(tmp_path: Path, images):
     docker_archive(images, tmp_path / "archive")
     manifest = json.loads(content(tmp_path / "archive", "manifest.json"))
     assert [each["RepoTags"] for each in manifest] == [["schedproof/one:1"], ["schedproof/two:1"]]
@@ -163,7 +163,7 @@ def test_a_docker_archive_holds_each_layer_once_and_each_image_with_its_configur
     assert two["Env"][1] == "A=b"
 
 
-def test_an_oci_archive_names_blobs_by_what_they_hold_and_compresses_layers(tmp_path: Path, images):
+def test_an_oci_archive_names_blobs_by_digest_and_compresses_layers(tmp_path: Path, images):
     oci_archive(images, tmp_path / "archive")
 
     def blob(descriptor: dict) -> bytes:

@@ -1,4 +1,4 @@
-"""The reference controller and the oracle were written apart: on what both know, they must agree."""
+"""The reference controller and the oracle were written independently, and must agree on all fields that both know."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ hard_spread = st.fixed_dictionaries(
 
 @st.composite
 def company(draw: Any) -> Manifest:
-    """What a pod's spec says of other pods: its affinity to them, and its spread."""
+    """A pod's affinity to other pods, and its topology spread."""
     affinity = {
         kind: {REQUIRED: draw(st.lists(affinity_terms, min_size=1, max_size=2))}
         for kind in ("podAffinity", "podAntiAffinity")
@@ -207,7 +207,9 @@ def worlds(draw: Any) -> tuple[Manifest, list[Manifest], list[Manifest]]:
 
 @settings(database=None, deadline=None)
 @given(worlds())
-def test_they_agree_on_every_node(case: tuple[Manifest, list[Manifest], list[Manifest]]) -> None:
+def test_the_controller_and_the_oracle_agree_on_every_node(
+    case: tuple[Manifest, list[Manifest], list[Manifest]],
+) -> None:
     probe, there, others = case
     assert not unmodelled(probe, others, there)
     by_oracle = check(probe, there, others)
@@ -219,7 +221,7 @@ def test_they_agree_on_every_node(case: tuple[Manifest, list[Manifest], list[Man
 
 @settings(database=None, deadline=None)
 @given(worlds(), st.randoms(use_true_random=False))
-def test_the_order_in_which_the_world_became_known_changes_nothing(
+def test_the_order_of_watch_events_does_not_change_decisions(
     case: tuple[Manifest, list[Manifest], list[Manifest]], random: Any
 ) -> None:
     probe, there, others = case

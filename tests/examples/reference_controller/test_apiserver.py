@@ -1,4 +1,4 @@
-"""The reference controller and the apiserver: how it watches, what it writes, and the whole program."""
+"""The reference controller and the apiserver: its watches, its writes, and the complete program."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def api(apiserver: Apiserver) -> client.CoreV1Api:
 
 
 class Over(BaseException):
-    """Ends a watcher, which would go on until the process ends."""
+    """Ends a watcher, which would otherwise run until the process ends."""
 
 
 def eventually(condition: Callable[[], Any], what: str) -> None:
@@ -59,7 +59,7 @@ def eventually(condition: Callable[[], Any], what: str) -> None:
 class TestWatching:
     @pytest.fixture
     def inbox(self, apiserver: Apiserver, api: client.CoreV1Api) -> Iterator[queue.SimpleQueue[Any]]:
-        """What a watcher of pods puts there, after its first list."""
+        """The updates of a watcher of pods, after its first list."""
 
         def function(**more: Any) -> Any:
             if apiserver.over:
@@ -84,10 +84,10 @@ class TestWatching:
         watcher.join()
 
     def versions(self, apiserver: Apiserver) -> list[str]:
-        """Where each watch began."""
+        """The resourceVersion at which each watch began."""
         return [path.partition("resourceVersion=")[2].partition("&")[0] for path, _ in apiserver.seen("GET", "watch=")]
 
-    def test_it_lists_then_follows(self, apiserver: Apiserver, inbox: queue.SimpleQueue[Any]) -> None:
+    def test_a_watcher_lists_and_then_watches(self, apiserver: Apiserver, inbox: queue.SimpleQueue[Any]) -> None:
         for what in ("ADDED", "MODIFIED", "DELETED"):
             apiserver.send("pods", what, pod(uid=what))
             update = inbox.get(timeout=30)
@@ -96,24 +96,30 @@ class TestWatching:
 
     @pytest.mark.parametrize("kind", ["ADDED", "BOOKMARK"])
     @pytest.mark.usefixtures("inbox")
-    def test_a_watch_that_was_cut_is_resumed_where_it_ended(self, apiserver: Apiserver, kind: str) -> None:
+    def test_a_broken_watch_is_resumed_at_its_last_resource_version(self, apiserver: Apiserver, kind: str) -> None:
         apiserver.send("pods", kind, pod())
         apiserver.end(CUT)
         eventually(lambda: self.versions(apiserver) == ["100", "101"], "the watch to be resumed")
         assert len(apiserver.seen("GET", "/api/v1/pods")) == 3, "one list, two watches"
 
-    def test_where_the_version_is_gone_it_lists_anew(self, apiserver: Apiserver, inbox: queue.SimpleQueue[Any]) -> None:
+    def test_a_watch_whose_resource_version_is_gone_lists_again(
+        self, apiserver: Apiserver, inbox: queue.SimpleQueue[Any]
+    ) -> None:
         apiserver.objects["pods"] = [pod(uid="new")]
         apiserver.end(GONE)
         assert [manifest["metadata"]["uid"] for manifest in inbox.get(timeout=30).manifests] == ["new"]
 
-    def test_also_where_that_is_said_by_a_status(self, apiserver: Apiserver, inbox: queue.SimpleQueue[Any]) -> None:
+    def test_a_watch_request_that_is_refused_with_410_lists_again(
+        self, apiserver: Apiserver, inbox: queue.SimpleQueue[Any]
+    ) -> None:
         apiserver.objects["pods"] = [pod(uid="new")]
         apiserver.reads = [410]
         apiserver.end(CUT)
         assert [manifest["metadata"]["uid"] for manifest in inbox.get(timeout=30).manifests] == ["new"]
 
-    def test_it_survives_errors_and_hangups(self, apiserver: Apiserver, inbox: queue.SimpleQueue[Any]) -> None:
+    def test_a_watcher_continues_after_errors_and_closed_connections(
+        self, apiserver: Apiserver, inbox: queue.SimpleQueue[Any]
+    ) -> None:
         apiserver.reads = [500, 0, 429]
         apiserver.end(CUT)
         eventually(lambda: not apiserver.reads and apiserver.watches("pods") == 1, "a watch after three failures")
@@ -121,7 +127,7 @@ class TestWatching:
         assert inbox.get(timeout=30).manifest["metadata"]["uid"] == "later"
 
     @pytest.mark.usefixtures("inbox")
-    def test_its_pauses_grow(self, apiserver: Apiserver, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_pauses_of_a_failing_watcher_grow(self, apiserver: Apiserver, monkeypatch: pytest.MonkeyPatch) -> None:
         pauses: list[float] = []
         monkeypatch.setattr(modules.watching, "time", SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic))
         monkeypatch.setattr(modules.watching, "random", SimpleNamespace(uniform=lambda _low, high: high))
@@ -138,7 +144,7 @@ class TestWatching:
 class TestWriting:
     CANDIDATE = pod("web", uid="uid-1")
 
-    def test_a_binding_names_pod_uid_and_node(self, apiserver: Apiserver, api: client.CoreV1Api) -> None:
+    def test_a_binding_has_the_pod_its_uid_and_the_node(self, apiserver: Apiserver, api: client.CoreV1Api) -> None:
         assert modules.binding.Binder(api).bind(Pod(self.CANDIDATE), "node-1") == (Outcome.BOUND, "")
         ((path, body),) = apiserver.seen("POST")
         assert path == "/api/v1/namespaces/default/pods/web/binding"
@@ -153,7 +159,7 @@ class TestWriting:
             (0, Outcome.UNKNOWN),
         ],
     )  # fmt: skip
-    def test_a_binding_is_sent_once_however_it_ends(
+    def test_a_binding_is_sent_once_whatever_its_response(
         self, apiserver: Apiserver, api: client.CoreV1Api, status: int, outcome: Any
     ) -> None:
         apiserver.writes = [status]
@@ -162,7 +168,7 @@ class TestWriting:
         if status:
             assert error == f"{status} as ordered"
 
-    def test_a_look_shows_the_pod_unless_it_is_another_by_now(
+    def test_reading_a_pod_returns_it_unless_it_was_deleted_or_recreated(
         self, apiserver: Apiserver, api: client.CoreV1Api
     ) -> None:
         binder = modules.binding.Binder(api)
@@ -175,7 +181,9 @@ class TestWriting:
         with pytest.raises(modules.watching.ERRORS):
             binder.look(Pod(self.CANDIDATE))
 
-    def test_the_condition_is_patched_on_this_very_pod(self, apiserver: Apiserver, api: client.CoreV1Api) -> None:
+    def test_the_condition_is_patched_with_the_uid_and_resource_version_of_the_pod(
+        self, apiserver: Apiserver, api: client.CoreV1Api
+    ) -> None:
         assert modules.binding.Binder(api).explain(Pod(self.CANDIDATE), "Unschedulable", "why") is True
         ((path, body),) = apiserver.seen("PATCH")
         assert path == "/api/v1/namespaces/default/pods/web/status"
@@ -188,7 +196,7 @@ class TestWriting:
         apiserver.writes = [409]
         assert modules.binding.Binder(api).explain(Pod(self.CANDIDATE), "Unschedulable", "why") is False
 
-    def test_an_event_names_the_pod(self, apiserver: Apiserver, api: client.CoreV1Api) -> None:
+    def test_an_event_refers_to_the_pod(self, apiserver: Apiserver, api: client.CoreV1Api) -> None:
         events = modules.events.Events(api, "own")
         events.tell(Pod(self.CANDIDATE), "Warning", "FailedScheduling", "why")
         events.start()
@@ -200,7 +208,7 @@ class TestWriting:
 
 
 class Program:
-    """controller.py, run as candidate.yaml does."""
+    """controller.py, started with the command of candidate.yaml."""
 
     def __init__(self, apiserver: Apiserver, folder: Path, *more: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as reserved:
@@ -243,8 +251,10 @@ class Program:
 
 
 class TestProgram:
-    def test_from_start_to_sigterm(self, apiserver: Apiserver, tmp_path: Path) -> None:
-        """Unhealthy until all is listed; it binds without Prometheus and without the proxy; SIGTERM ends it with 0."""
+    def test_the_program_becomes_healthy_binds_and_ends_with_0_on_sigterm(
+        self, apiserver: Apiserver, tmp_path: Path
+    ) -> None:
+        """It is unhealthy until all is listed; it binds without Prometheus and the proxy; SIGTERM ends it with 0."""
         waiting = pod("web", uid="uid-1")
         apiserver.objects = {"pods": [waiting], "nodes": [node("a"), node("b")], "namespaces": [namespace("default")]}
         apiserver.reads = [500] * 3
@@ -257,7 +267,9 @@ class TestProgram:
             assert program.process.wait(CANDIDATE_STOP.seconds) == 0
         assert len(apiserver.seen("POST", "/binding")) == 1
 
-    def test_while_a_pod_fits_nowhere_it_is_quiet(self, apiserver: Apiserver, tmp_path: Path) -> None:
+    def test_the_program_writes_nothing_more_for_a_pod_that_stays_unschedulable(
+        self, apiserver: Apiserver, tmp_path: Path
+    ) -> None:
         """One condition and one event; then a sentinel is bound, and nothing else was written."""
         large: Manifest = pod("large", uid="uid-1", requests={"cpu": "100"})
         apiserver.objects = {"pods": [large], "nodes": [node("a")], "namespaces": []}
@@ -270,7 +282,7 @@ class TestProgram:
         assert len(apiserver.seen("PATCH")) == 1
 
     @pytest.mark.parametrize(
-        ("argument", "said"),
+        ("argument", "message"),
         [
             ("--window=30", "expected a duration such as 30s"),
             ("--window=0s", "expected a duration such as 30s"),
@@ -282,8 +294,8 @@ class TestProgram:
             ("--kubeconfig=/nowhere", "no access to a cluster"),
         ],
     )
-    def test_wrong_arguments_end_it_with_2_and_say_why(
-        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, argument: str, said: str
+    def test_wrong_arguments_exit_with_2_and_a_reason(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, argument: str, message: str
     ) -> None:
         monkeypatch.setattr(modules.controller.signal, "signal", lambda *_: None)
         monkeypatch.setattr(modules.controller.threading, "excepthook", modules.controller.threading.excepthook)
@@ -291,8 +303,8 @@ class TestProgram:
         with pytest.raises(SystemExit) as ended:
             modules.controller.main([*right, argument])
         assert ended.value.code == 2
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
     @pytest.mark.parametrize("text", ["2s", "30s", "1m30s", "250ms", "1h"])
-    def test_windows_are_written_as_prometheus_writes_them(self, text: str) -> None:
+    def test_windows_are_durations_of_prometheus(self, text: str) -> None:
         assert modules.controller._duration(text) == text

@@ -1,4 +1,4 @@
-"""Whose turn it is in the reference controller."""
+"""The order in which the reference controller tries pods."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class TestBacklog:
     def taken(self, now: float = 0.0) -> list[str]:
         return [uid for uid, _ in iter(lambda: self.backlog.take(now), None)]
 
-    def test_by_priority_then_by_age(self) -> None:
+    def test_pods_are_taken_by_priority_and_then_by_age(self) -> None:
         for name, priority in (("a", 0), ("b", 5), ("c", 0), ("d", 5), ("e", -1)):
             self.put(name, priority=priority)
         assert self.taken() == ["b", "d", "a", "c", "e"]
 
-    def test_a_parked_pod_sleeps_until_the_world_changes_and_is_then_tried_at_once(self) -> None:
+    def test_a_parked_pod_waits_for_a_change_and_is_then_tried_at_once(self) -> None:
         parked = self.put("a")
         assert self.taken(0) == ["a"]
         self.backlog.park(parked, 0)
@@ -42,9 +42,11 @@ class TestBacklog:
         self.backlog.park(parked, 1000)
         self.backlog.wake(Change.ROOM, 1000.5)
         assert self.backlog.sleeps_until() == 0.0
-        assert self.backlog.take(1000.5) == ("a", False), "its back-off is not over, but nobody else waits"
+        assert self.backlog.take(1000.5) == ("a", False), "its back-off is not over, but no other pod waits"
 
-    def test_during_its_backoff_a_pod_gives_way_to_its_equals_but_not_to_lesser_ones(self) -> None:
+    def test_during_its_backoff_a_pod_is_tried_after_pods_of_its_priority_but_before_those_of_lower_priority(
+        self,
+    ) -> None:
         failed = self.put("failed", priority=1)
         self.taken(0)
         self.backlog.park(failed, 0)
@@ -53,7 +55,7 @@ class TestBacklog:
         self.put("lesser", priority=0)
         assert self.taken(0.1) == ["equal", "failed", "lesser"]
 
-    def test_after_its_backoff_age_counts_again(self) -> None:
+    def test_after_its_backoff_a_pod_is_ordered_by_age_again(self) -> None:
         failed = self.put("failed")
         self.taken(0)
         self.backlog.park(failed, 0)
@@ -61,7 +63,7 @@ class TestBacklog:
         self.put("younger")
         assert self.taken(1.0) == ["failed", "younger"]
 
-    def test_company_wakes_only_those_who_mind_it(self) -> None:
+    def test_a_change_of_other_pods_wakes_only_pods_with_rules_about_other_pods(self) -> None:
         near = {"podAffinity": required({"topologyKey": "zone", "labelSelector": app("web")})}
         self.taken()
         for parked in (self.put("alone"), self.put("social", affinity=near)):
@@ -70,7 +72,7 @@ class TestBacklog:
         self.backlog.wake(Change.COMPANY, 5)
         assert self.taken(5) == ["social"]
 
-    def test_a_delayed_pod_sleeps_for_its_backoff_whatever_happens_and_it_grows(self) -> None:
+    def test_a_delayed_pod_waits_for_its_growing_backoff_whatever_changes(self) -> None:
         self.put("a")
         now, pauses = 0.0, []
         for _ in range(6):
@@ -83,7 +85,7 @@ class TestBacklog:
             now = until
         assert pauses == [1, 2, 4, 8, 10, 10]
 
-    def test_parked_again_it_is_tried_after_its_backoff_and_when_the_world_changes(self) -> None:
+    def test_a_pod_parked_for_a_retry_is_tried_after_its_backoff_and_at_changes(self) -> None:
         parked = self.put("a")
         self.taken(0)
         self.backlog.park(parked, 0, again=True)
@@ -93,7 +95,7 @@ class TestBacklog:
         self.backlog.park(parked, 0.5, again=True)
         assert self.backlog.take(1.0) == ("a", True)
 
-    def test_a_pod_that_has_changed_starts_anew_and_one_that_is_discarded_is_gone(self) -> None:
+    def test_a_changed_pod_is_tried_anew_and_a_discarded_pod_is_removed(self) -> None:
         parked = self.put("a")
         self.taken(0)
         self.backlog.park(parked, 0)
@@ -108,7 +110,7 @@ class TestBacklog:
 
     @settings(database=None, deadline=None)
     @given(st.data())
-    def test_nobody_is_lost_and_nobody_is_handed_out_twice(self, data: st.DataObject) -> None:
+    def test_no_pod_is_lost_and_no_pod_is_taken_twice(self, data: st.DataObject) -> None:
         backlog, now, out, waiting = modules.backlog.Backlog(), 0.0, set(), set()
         pods = [Pod(pod(f"p{number}", uid=f"p{number}", priority=number % 2)) for number in range(4)]
         for _ in range(data.draw(st.integers(0, 40))):

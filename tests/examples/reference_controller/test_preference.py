@@ -1,4 +1,4 @@
-"""Which node the reference controller prefers, and how it reads what Prometheus answers."""
+"""Which node the reference controller prefers, and how it reads answers of Prometheus."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class TestPreference:
     NAMES = ("quiet", "middle", "busy", "dark")
     TRAFFIC = {"quiet": 100.0, "middle": 200.0, "busy": 400.0}  # noqa: RUF012
 
-    def test_the_quietest_and_all_within_the_resolution(self) -> None:
+    def test_nodes_within_the_resolution_of_the_least_traffic_are_preferred(self) -> None:
         assert preference().quietest("abc", {"a": 100.0, "b": 109.0, "c": 111.0}) == {"a", "b"}
 
     @given(RATES)
-    def test_the_quietest_is_among_them_and_nobody_beyond_the_resolution(self, traffic: dict[str, float]) -> None:
+    def test_the_quietest_node_is_preferred_and_no_node_beyond_the_resolution(self, traffic: dict[str, float]) -> None:
         chosen = preference().quietest(list("abcdef"), traffic)
         if not traffic:
             assert chosen == set("abcdef")
@@ -49,18 +49,18 @@ class TestPreference:
             assert {name for name, rate in traffic.items() if rate == least} <= chosen
             assert all(traffic.get(name, least) <= least * 1.1 for name in chosen)
 
-    def test_a_node_without_a_reading(self) -> None:
+    def test_a_node_without_a_reading_is_preferred_according_to_on_missing(self) -> None:
         quiet = preference(on_missing="neutral").quietest(self.NAMES, self.TRAFFIC)
         assert quiet == {"quiet"}
         assert preference(on_missing="neutral").quietest(("busy", "dark"), self.TRAFFIC) == {"busy", "dark"}
         assert preference(on_missing="avoid").quietest(("busy", "dark"), self.TRAFFIC) == {"busy"}
         assert preference(on_missing="avoid").quietest(("dark",), self.TRAFFIC) == {"dark"}
 
-    def test_neutral_is_the_median_of_the_others(self) -> None:
+    def test_with_on_missing_neutral_a_missing_reading_counts_as_the_median(self) -> None:
         names = ("a", "b", "c", "dark")
         assert preference().quietest(names, {"a": 100.0, "b": 101.0, "c": 500.0}) == {"a", "b", "dark"}
 
-    def test_policies_that_keep_pods_off(self) -> None:
+    def test_on_missing_reject_and_on_outage_wait_make_nodes_infeasible(self) -> None:
         nodes = [modules.nodes.Node(name) for name in self.NAMES]
         missing, outage = reading(self.TRAFFIC), reading({}, "down")
         assert preference(on_missing="reject").objections(nodes, missing).keys() == {"dark"}
@@ -69,14 +69,14 @@ class TestPreference:
         assert preference(on_outage="wait").objections(nodes, missing) == {}
         assert preference().objections(nodes, outage) == {}
 
-    def test_readings_are_asked_for_only_where_they_matter(self) -> None:
-        one, two = [modules.nodes.Node("a")], [modules.nodes.Node("a"), modules.nodes.Node("b")]
-        assert not preference().asks(one)
-        assert preference().asks(two)
-        assert preference(on_missing="reject").asks(one)
-        assert preference(on_outage="wait").asks(one)
+    def test_readings_are_queried_only_if_they_can_change_the_decision(self) -> None:
+        single, pair = [modules.nodes.Node("a")], [modules.nodes.Node("a"), modules.nodes.Node("b")]
+        assert not preference().asks(single)
+        assert preference().asks(pair)
+        assert preference(on_missing="reject").asks(single)
+        assert preference(on_outage="wait").asks(single)
 
-    def test_among_the_quiet_the_least_allocated_and_among_these_anybody(self) -> None:
+    def test_among_the_quietest_a_random_one_of_the_least_allocated_nodes_is_chosen(self) -> None:
         there = world([node(name) for name in "abcd"], [pod("other", node="a", requests={"cpu": "1"})])
         traffic = reading({"a": 100.0, "b": 100.0, "c": 105.0, "d": 500.0})
         chosen = {
@@ -84,10 +84,10 @@ class TestPreference:
         }
         assert chosen == {"b", "c"}
 
-    def test_an_idle_cluster_takes_pods_everywhere(self) -> None:
+    def test_on_an_idle_cluster_any_node_is_chosen(self) -> None:
         there = world([node(name) for name in "abc"])
-        for seen in (reading(dict.fromkeys("abc", 0.0)), reading({}, "down"), None):
-            chosen = {preference().choose(Pod(pod()), list(there.nodes), seen).name for _ in range(200)}
+        for readings in (reading(dict.fromkeys("abc", 0.0)), reading({}, "down"), None):
+            chosen = {preference().choose(Pod(pod()), list(there.nodes), readings).name for _ in range(200)}
             assert chosen == set("abc")
 
 
@@ -95,7 +95,9 @@ class TestPreference:
 def serving(
     answer: bytes = b"", *, hangs: bool = True, drips: bool = False
 ) -> Iterator[tuple[str, list[socket.socket]]]:
-    """A server that answers each connection with the same bytes, then hangs, drips more, or hangs up."""
+    """A server that answers each connection with the same bytes, then hangs, sends further bytes one by one, or
+    disconnects.
+    """
     connections: list[socket.socket] = []
     over = threading.Event()
 
@@ -130,7 +132,7 @@ class TestReading:
             'max by (node) (rate(node_network_receive_bytes_total{device="e\\"0"}[30s]))'
         )
 
-    def test_samples_that_are_no_rate_are_no_reading(self) -> None:
+    def test_samples_that_are_not_rates_are_not_readings(self) -> None:
         values = {"a": "1.5", "b": "NaN", "c": "+Inf", "d": "-1", "e": "0"}
         series = [{"metric": {"node": name}, "value": [0, value]} for name, value in values.items()]
         assert modules.traffic.parse_vector(self.answer(series), "node") == {"a": 1.5, "e": 0.0}
@@ -144,7 +146,7 @@ class TestReading:
             b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{"node":"a"},"value":[0,"x"]}]}}',
         ],
     )  # fmt: skip
-    def test_anything_else_is_refused_as_a_whole(self, body: bytes) -> None:
+    def test_any_other_answer_is_refused_as_a_whole(self, body: bytes) -> None:
         with pytest.raises(ValueError):  # noqa: PT011 - json's own is one
             modules.traffic.parse_vector(body, "node")
 
@@ -153,7 +155,7 @@ class TestReading:
         with pytest.raises(ValueError, match="two for 'a'"):
             modules.traffic.parse_vector(self.answer(series), "node")
 
-    def test_a_server_that_hangs_is_waited_for_during_half_of_the_time_at_most(self) -> None:
+    def test_a_hanging_server_is_an_outage_and_not_queried_again_at_once(self) -> None:
         with serving() as (url, connections):
             prometheus = modules.traffic.Prometheus(url, "up", "node", seconds=0.5)
             first = prometheus.read()
@@ -164,7 +166,7 @@ class TestReading:
             until(time.monotonic() + 2 * first.query_ms / 1000)
             assert prometheus.read().query_ms > 0
 
-    def test_a_server_that_drips_is_no_better(self) -> None:
+    def test_a_server_that_sends_byte_by_byte_is_an_outage_at_the_deadline(self) -> None:
         with serving(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", drips=True) as (url, _):
             reading = modules.traffic.Prometheus(url, "up", "node", seconds=0.3).read()
         assert "the deadline passed" in reading.outage or "timed out" in reading.outage
@@ -175,7 +177,7 @@ class TestReading:
         with serving(answer, hangs=False) as (url, _):
             assert "Prometheus cannot be read" in modules.traffic.Prometheus(url, "up", "node").read().outage
 
-    def test_an_empty_answer_is_an_outage_too(self) -> None:
+    def test_an_empty_answer_is_an_outage(self) -> None:
         body = self.answer([])
         head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
         with serving(head + body, hangs=False) as (url, _):

@@ -1,4 +1,4 @@
-"""What the reference controller knows of the world."""
+"""The state of the cluster in the reference controller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Pod = modules.pods.Pod
 
 
 class TestWorld:
-    def test_an_assumed_pod_takes_room_until_the_watch_shows_what_became_of_it(self) -> None:
+    def test_an_assumed_pod_holds_resources_until_the_watch_shows_its_binding(self) -> None:
         there = world([node("n")])
         waiting = pod(requests={"cpu": "3"})
         there.apply(update("pods", waiting))
@@ -26,7 +26,7 @@ class TestWorld:
         assert there.apply(update("pods", bound, gone=True)) is Change.ROOM
         assert feasible(pod(requests={"cpu": "2"}), there) == {"n"}
 
-    def test_a_forgotten_assumption_frees_its_room(self) -> None:
+    def test_a_forgotten_assumption_frees_its_resources(self) -> None:
         there = world([node("n")])
         waiting = pod(requests={"cpu": "3"})
         there.apply(update("pods", waiting))
@@ -35,7 +35,7 @@ class TestWorld:
         assert feasible(pod(requests={"cpu": "2"}), there) == {"n"}
         assert there.forget(Pod(waiting)) is Change.NONE
 
-    def test_a_pod_that_others_bound_elsewhere_is_where_they_bound_it(self) -> None:
+    def test_a_pod_that_another_scheduler_bound_counts_on_its_actual_node(self) -> None:
         there = world([node("n"), node("m")])
         waiting = pod(requests={"cpu": "3"})
         there.apply(update("pods", waiting))
@@ -44,13 +44,13 @@ class TestWorld:
         assert feasible(pod(requests={"cpu": "2"}), there) == {"n"}
         assert there.forget(Pod(waiting)) is Change.NONE
 
-    def test_pods_count_that_were_heard_of_before_their_node(self) -> None:
+    def test_pods_that_are_seen_before_their_node_count(self) -> None:
         there = world([], [pod("other", node="n", requests={"cpu": "3"})])
         assert list(there.nodes) == []
         there.apply(update("nodes", node("n")))
         assert feasible(pod(requests={"cpu": "2"}), there) == set()
 
-    def test_a_node_that_was_recreated_is_as_it_is_now(self) -> None:
+    def test_a_recreated_node_has_its_current_state(self) -> None:
         there = world(
             [node("n", labels={"old": "1"}, unschedulable=True)], [pod("other", node="n", requests={"cpu": "3"})]
         )
@@ -61,7 +61,7 @@ class TestWorld:
         assert feasible(pod(nodeSelector={"old": "1"}), there) == set()
         assert feasible(pod(requests={"cpu": "2"}), there) == set()
 
-    def test_what_changes_mean_to_those_who_wait(self) -> None:
+    def test_changes_are_classified_by_the_pods_that_they_can_help(self) -> None:
         there = world([node("n")])
         assert there.apply(update("nodes", node("m"))) is Change.ROOM
         assert there.apply(update("nodes", node("m"))) is Change.NONE
@@ -78,7 +78,7 @@ class TestWorld:
         assert there.apply(update("pods", {**labelled, "status": {"phase": "Succeeded"}})) is Change.ROOM
         assert there.apply(update("pods", {**labelled, "status": {"phase": "Succeeded"}}, gone=True)) is Change.NONE
 
-    def test_a_complete_list_removes_what_it_lacks_and_comes_in_the_order_of_creation(self) -> None:
+    def test_a_list_removes_missing_objects_and_is_applied_in_order_of_creation(self) -> None:
         there = world(
             [node("n")], [pod("gone", node="n", requests={"cpu": "3"}, uid="1"), pod("stays", node="n", uid="2")]
         )
@@ -104,7 +104,7 @@ class TestWorld:
             max_size=30,
         )
     )
-    def test_what_nodes_hold_is_always_what_the_pods_on_them_hold(self, steps: list[tuple[int, str]]) -> None:
+    def test_resources_of_a_node_always_equal_those_of_its_pods(self, steps: list[tuple[int, str]]) -> None:
         there = world([node("a"), node("b")])
         for number, what in steps:
             uid = f"p{number}"

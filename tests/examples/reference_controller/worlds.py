@@ -15,9 +15,9 @@ Manifest = dict[str, Any]
 
 
 def _load() -> SimpleNamespace:
-    """They are programs to be copied, not a package: loaded the way that running controller.py finds them.
+    """Load the programs as running controller.py does; they are to be copied, and are not a package.
 
-    Afterwards their names, which are nobody's own, are free again.
+    Afterwards their names, which are not unique, are free again.
     """
     names = sorted(file.stem for file in FOLDER.glob("*.py"))
     before: dict[str, ModuleType] = {name: sys.modules.pop(name) for name in names if name in sys.modules}
@@ -57,7 +57,7 @@ def pod(name: str = "probe", *, node: str = "", namespace: str = "default", **mo
 def node(
     name: str, *, labels: dict[str, str] | None = None, offers: dict[str, str] | None = None, **spec: Any
 ) -> Manifest:
-    """A node with 4 cpus, 8 GiB and room for 110 pods, but for what it `offers`."""
+    """A node with 4 cpus, 8 GiB and room for 110 pods, unless `offers` changes that."""
     allocatable = {"cpu": "4", "memory": "8Gi", "pods": "110", **(offers or {})}
     metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}
     return {"metadata": metadata, "spec": spec, "status": {"allocatable": allocatable}}
@@ -80,7 +80,7 @@ def update(kind: str, manifest: Manifest, *, gone: bool = False) -> Any:
 
 
 def feasible(candidate: Manifest, in_world: Any) -> set[str]:
-    """The names of the nodes where the controller would let the pod go."""
+    """The names of the nodes that the controller considers feasible for the pod."""
     objections = modules.feasibility.check(modules.pods.Pod(candidate), in_world)
     return {name for name, objection in objections.items() if not objection}
 
@@ -91,5 +91,5 @@ def required(*terms: Manifest) -> Manifest:
 
 
 def app(name: str) -> Manifest:
-    """A selector of the pods with that label."""
+    """A selector of the pods with that app label."""
     return {"matchLabels": {"app": name}}
