@@ -19,7 +19,7 @@ case "$*" in
     echo "Inst nft (1:1.0~6-2 Debian:12.15/oldstable, Debian-Security:12/oldstable-security [amd64])"
     echo "Inst data (7 Debian:12.15/oldstable [all])"
     ;;
-*{failing}*) echo "E: Unable to fetch some archives"; exit 100 ;;
+*" {failing}"*) echo "E: Unable to fetch some archives"; exit 100 ;;
 esac
 """
 
