@@ -81,7 +81,7 @@ def test_misspelled_args_keep_a_plugin_from_starting(shell: Shell) -> None:
     # The plugin has done right: it is the descriptor that is wrong.
     assert found["core/binds"] == found["plugin/args-typed"] == "skipped"
     page = " ".join(ended.out.split())
-    assert "there is no field timeRanje in its args" in page
+    assert "unknown field timeRanje in the plugin's args" in page
     assert 'unknown field "timeRanje"' in page
 
 

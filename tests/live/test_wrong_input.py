@@ -229,5 +229,5 @@ def test_a_disk_that_fills_up_during_a_run_is_reported(small_disk: Shell, moment
 
 def test_a_command_that_does_not_become_ready_is_reported(broken: dict[str, tuple[Shell, Running]]) -> None:
     _expect_not_brought_up(
-        *broken["never-ready"], "did not get ready: waited 60 s (candidate ready)", "/healthz", "warming up"
+        *broken["never-ready"], "did not become ready: waited 60 s (candidate ready)", "/healthz", "warming up"
     )
