@@ -176,12 +176,11 @@ def failures(
         for number, clause in enumerate(clauses_of(row))
         if (verdict := judged.get(name_of(row), {}).get(clause)) and verdict["outcome"] == "failed"
     ]
-    tried = {row["candidate"] for row in rows}
-    left = {row["candidate"] for row in ROWS} - tried
+    untried = {row["candidate"] for row in ROWS} - {row["candidate"] for row in rows}
     return {
         clause: {"candidate": candidate, "finding": textwrap.shorten(summary.split("\n")[0], 400, placeholder=" ...")}
         for _, _, clause, candidate, summary in sorted(caught, key=lambda case: case[:2], reverse=True)
-    } | {clause: entry for clause, entry in earlier.items() if clause in CATALOGUE and entry["candidate"] in left}
+    } | {clause: entry for clause, entry in earlier.items() if clause in CATALOGUE and entry["candidate"] in untried}
 
 
 def _text(path: Path) -> str:

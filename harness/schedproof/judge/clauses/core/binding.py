@@ -177,10 +177,11 @@ def judge_deleted(history: History, case: str) -> Finding:
     """
     freshness = history.claims.timing.freshness
     deleted = history.test_pods(case, "deleted")
+    deletions = [(pod, event) for pod in deleted if (event := _deletion(history, pod)) is not None]
     late, busy = list[tuple[TestPod, Attempt]](), list[str]()
-    for pod in deleted:
+    for pod, deletion in deletions:
         for attempt in history.attempts_on(pod.name, pod.uid):
-            came_late, why = _after_deletion(history, pod, attempt, freshness)
+            came_late, why = _after_deletion(history, case, deletion, attempt)
             late += [(pod, attempt)] if came_late else []
             busy += [why] if why else []
     if len(late) >= _TOO_OFTEN:
@@ -192,7 +193,7 @@ def judge_deleted(history: History, case: str) -> Finding:
         )
     if len(late) + len(busy) >= _TOO_OFTEN:
         return invalid("machine-too-busy", busy[0])
-    if not any(_deletion(history, pod) for pod in deleted):
+    if not deletions:
         return _unless_placement_fails(history, case, "no pod was deleted")
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -206,15 +207,14 @@ def judge_deleted(history: History, case: str) -> Finding:
     )
 
 
-def _after_deletion(history: History, pod: TestPod, attempt: Attempt, freshness: float) -> tuple[bool, str]:
-    """Whether an attempt came later than `freshness` after the pod's deletion was delivered, and why that is unknown.
+def _after_deletion(history: History, case: str, deletion: WatchEvent, attempt: Attempt) -> tuple[bool, str]:
+    """Whether an attempt came later than the claimed freshness after a pod's deletion was delivered, and why that is
+    unknown.
 
     The case's own wait shows it exactly; otherwise, the time for which processes were kept from running is an estimate.
     """
-    deletion = _deletion(history, pod)
-    if deletion is None:
-        return False, ""
-    aged = next((aged for aged in history.of(Aged, pod.case) if aged.rv >= deletion.rv), None)
+    freshness = history.claims.timing.freshness
+    aged = next((aged for aged in history.of(Aged, case) if aged.rv >= deletion.rv), None)
     if aged is not None and attempt.received > aged.at:
         why = too_busy(aged.kept, freshness)
         return not why, why
