@@ -279,7 +279,9 @@ def test_a_pod_that_is_left_waiting_is_reported_or_missed(make_world: Callable[.
     extender = make(config, within=world)
     silent = extender.pod()
     world.refuse("SchedulerError")
-    extender.stimulus.await_left_waiting([extender.pod()])
+    reported = extender.pod()
+    world.await_shown(lambda: world.pods.is_reported(reported), "the condition")
+    extender.stimulus.await_left_waiting([reported])
     assert world.of(Missed) == []
     extender.stimulus.await_left_waiting([silent])
     assert len(world.of(Missed)) == 1

@@ -348,12 +348,15 @@ def test_a_recovery_in_no_time_is_not_awaited(make: Callable[..., Probes]) -> No
 
 def test_pods_that_are_not_reported_in_an_outage_are_missed(make: Callable[..., Probes]) -> None:
     probing = make(timing=TOO_LATE)
-    silent = probing.world.pods.create()
-    probing.world.refuse()
-    probing.probes.await_refusal([probing.world.pods.create()])
-    assert probing.world.of(Missed) == []
+    world = probing.world
+    silent = world.pods.create()
+    world.refuse()
+    reported = world.pods.create()
+    world.await_shown(lambda: world.pods.is_reported(reported), "the condition")
+    probing.probes.await_refusal([reported])
+    assert world.of(Missed) == []
     probing.probes.await_refusal([silent])
-    assert len(probing.world.of(Missed)) == 1
+    assert len(world.of(Missed)) == 1
 
 
 @pytest.mark.parametrize(
