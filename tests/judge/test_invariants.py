@@ -178,6 +178,15 @@ def bound_again_by_the_older_resource(h: HistoryBuilder) -> None:
     h.attempt("bound-1", "node-2", code=409, resource="bindings")
 
 
+def bound_again_after_it_was_re_created(h: HistoryBuilder) -> None:
+    created(h, "again-1")
+    h.delete("again-1")
+    created(h, "again-1")
+    h.attempt("again-1", "node-1", uid="")
+    h.place("again-1", "node-1")
+    h.attempt("again-1", "node-2", uid="", code=409)
+
+
 def on_a_node_without_a_binding(h: HistoryBuilder) -> None:
     h.pod("spirited-1")
     h.place("spirited-1", "node-1")
@@ -258,6 +267,7 @@ DEFECTS = {
     bound_again_without_a_uid: ("second-binding", "bound-1", "node-1"),
     bound_again_without_a_body: ("second-binding", "bound-1", "node-1"),
     bound_again_by_the_older_resource: ("second-binding", "bound-1", "node-1"),
+    bound_again_after_it_was_re_created: ("second-binding", "again-1", "node-1", "node-2"),
     on_a_node_without_a_binding: ("bound-without-binding", "spirited-1", "node-1"),
     bound_by_another_scheduler: ("bound-without-binding", "stolen-1", "node-1"),
     pending_without_a_condition: ("pending-without-reason", "forgotten-1"),
@@ -369,6 +379,17 @@ def bound_by_the_older_resource_in_the_place_of_another(h: HistoryBuilder) -> No
     h.place("again-1", "node-1")
 
 
+def bound_by_a_binding_that_was_in_flight_when_it_was_re_created(h: HistoryBuilder) -> None:
+    """The Binding meant the earlier pod, and places the later; the later one's own Binding is then refused."""
+    created(h, "again-1")
+    posted = h.now
+    h.delete("again-1")
+    created(h, "again-1")
+    h.attempt("again-1", "node-1", uid="", received=posted)
+    h.place("again-1", "node-1")
+    h.attempt("again-1", "node-2", uid="", code=409)
+
+
 def bound_by_a_binding_whose_response_was_lost(h: HistoryBuilder) -> None:
     h.pod("lost-1")
     h.admission("lost-1", "3", code=504, effective=True)
@@ -384,6 +405,7 @@ def bound_by_a_binding_whose_response_was_lost(h: HistoryBuilder) -> None:
         bound_by_the_older_resource,
         re_created_and_bound_without_a_uid,
         bound_by_the_older_resource_in_the_place_of_another,
+        bound_by_a_binding_that_was_in_flight_when_it_was_re_created,
         bound_by_a_binding_whose_response_was_lost,
         refused_first,
         gated,

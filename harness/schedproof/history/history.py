@@ -335,18 +335,27 @@ class History:
         )  # fmt: skip
 
     @functools.cached_property
-    def _incarnations(self) -> dict[str, list[tuple[int, str]]]:
-        """Name of a pod to the lines at which one was created under it, and its uid."""
-        found: dict[str, list[tuple[int, str]]] = {}
+    def _incarnations(self) -> dict[str, list[ApiRequest]]:
+        """Name of a pod to the requests that created one of this name."""
+        found: dict[str, list[ApiRequest]] = {}
         for r in self.of(ApiRequest):
             if r.uid and (r.verb, r.resource) == ("create", "pods"):
-                found.setdefault(f"{r.namespace}/{r.name}", []).append((r.line, r.uid))
+                found.setdefault(f"{r.namespace}/{r.name}", []).append(r)
         return found
 
     def _bearer(self, attempt: Attempt) -> str:
         """The uid of the pod that had the name when an attempt was answered; "" if that is not on record."""
-        earlier = [uid for line, uid in self._incarnations.get(attempt.pod, ()) if line < attempt.line]
+        earlier = [r.uid for r in self._incarnations.get(attempt.pod, ()) if r.line < attempt.line]
         return earlier[-1] if earlier else ""
+
+    def precedes_pod(self, attempt: Attempt, pod: TestPod) -> bool:
+        """Whether an attempt was received before its client could know this pod: it was meant for an earlier one.
+
+        The apiserver stamps the pod's creation as it stamps the attempt, so that these are compared where the creation
+        is on record, however soon one follows the other.
+        """
+        creation = next((r for r in self._incarnations.get(pod.name, ()) if r.uid == pod.uid), None)
+        return attempt.precedes(pod.at) or (creation is not None and attempt.received < self.order.times(creation)[1])
 
     @functools.cached_property
     def _candidate_attempts(self) -> dict[str, list[Attempt]]:

@@ -74,7 +74,7 @@ class LateDecisions:
                 return f"it took {self._took(pod):.1f} s from when it was created"
             return ""
         attempts = self._history.attempts_on(pod.name, pod.uid)
-        if any(attempt.succeeded and attempt.precedes(pod.at) for attempt in attempts):
+        if any(attempt.succeeded and self._history.precedes_pod(attempt, pod) for attempt in attempts):
             return "its Binding was in flight since before it was allowed"
         return ""
 

@@ -94,7 +94,7 @@ def judge_accounted(history: History, case: str) -> Finding:
     alive = {pod["metadata"]["uid"] for pod in history.world.latest().pods.values()}
     effective = {record.call for record in history.of(Admission) if record.effective}
     by_harness = {attempt.uid for attempt in history.attempts if attempt.succeeded and _is_harness(history, attempt)}
-    created = {pod.uid: pod.at for pod in history.test_pods()}
+    created = {pod.uid: pod for pod in history.test_pods()}
     lag = _SEEN_BY_ALL if _several_workers(history) else 0.0
     problems: list[tuple[str, str]] = []
     for uid, pod in own.items():
@@ -102,7 +102,7 @@ def judge_accounted(history: History, case: str) -> Finding:
         made = [a for a in history.attempts_on(name, uid) if a.succeeded or not _by_harness(history, name, a)]
         successes = [attempt for attempt in made if attempt.succeeded or (attempt.call and attempt.call in effective)]
         # One that was posted before this pod was created was meant for the one before, of the same name.
-        own_success = bool(successes) and not successes[0].precedes(created.get(uid, 0.0))
+        own_success = bool(successes) and not (uid in created and history.precedes_pod(successes[0], created[uid]))
         answered = own_success and not _answer_lost(history, successes[0])
         if answered and (again := _tried_again(history, made, successes[0], lag)) is not None:
             text = f"{name}: bound to {successes[0].node}, then tried again ({again.node}: {again.code})"
