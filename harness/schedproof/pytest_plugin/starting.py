@@ -50,13 +50,15 @@ def _start(config: pytest.Config, request: RunRequest, kept: KeptCluster | None)
     if is_controller(config) and not config.option.collectonly:
         request.check_several_clusters()
         require_space(settings.report)
+    is_worker = not is_controller(config) and settings.cluster_number > 0
+    if is_worker:
+        steady_streams()  # first: what reports progress keeps the stream
     progress = SilentProgress() if verbosity_of(config) < 0 else ConsoleProgress(number=settings.cluster_number)
     session = Session(settings, progress, kept)
     keep(config, request, session)
     if is_controller(config):
         plugins.register(Controller(session, request, config.getoption("numprocesses")), "schedproof.controller")
-    elif settings.cluster_number:
-        steady_streams()
+    elif is_worker:
         plugins.register(Worker(session), "schedproof.worker")
 
 
