@@ -139,6 +139,11 @@ FEATURES: dict[str, Sequence[Step]] = {
         ("server", b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"),
         ("client", b"\x00\x01"), ("server", b"\x02\x03"), ("client", b""), ("server", b""),
     ],
+    "another protocol, of which the client has sent more than is kept": [
+        ("client", GET[:-2] + b"Connection: Upgrade\r\nUpgrade: echo\r\n\r\n"), ("client+", LONG * 5),
+        ("server", b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"),
+        ("client", b"\x00\x01"), ("client", LONG), ("server", b"\x02\x03"),
+    ],
     "headers of the same name, in their case and order": [
         ("client", GET[:-2] + b"x-B: 1\r\nX-a: 2\r\nx-b: 3\r\nX-EMPTY:\r\n\r\n"),
         ("server", answer(b"Set-Cookie: a=1\r\nset-cookie: b=2\r\nX-Latin: \xe9\r\nContent-Length: 0")),

@@ -370,19 +370,25 @@ class Relay:
     def _end_answer(self, answer: AnswerReader) -> None:
         self._record(status=answer.status, answer=answer.content(), answer_size=answer.body.size)
         self._flush(0)
-        self._tunnel = answer.switched
-        if self._tunnel and self._ahead:
-            self._send(self._ahead)
-        elif not self._tunnel:
-            self._next()
+        self._go_past(answer)
 
     def _spoil(self, answer: AnswerReader) -> None:
         wire, content = answer.half()
         self._record(status=answer.status, answer=content)
         assert self._client is not None
         self._client.write(wire)
+        self._go_past(answer)
+
+    def _go_past(self, answer: AnswerReader) -> None:
+        """Begin the next request or, after the response 101, forward all that follows, from the bytes ahead on."""
         self._tunnel = answer.switched
-        self._next()
+        if not self._tunnel:
+            self._next()
+            return
+        ahead, self._ahead = self._ahead, b""
+        self._stall("ahead", False)
+        if ahead:
+            self._send(ahead)
 
     def upstream_ended(self) -> None:
         """Handle the server's end of sending, which ends a response of unknown length."""
