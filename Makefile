@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup run test test-all gate-soak check docs planted described live kind fast defects scores parity
-.PHONY: differential varied soak worlds mutants benchmark bounds lock clean
+.PHONY: differential varied soak worlds whole mutants benchmark bounds lock clean
 
 help:
 	@echo "make run        a first look: judge the reference extender by a choice of clauses (sets everything up first)"
@@ -23,6 +23,7 @@ help:
 	@echo "make varied     which fields of pods and nodes have which values in a run, for docs/varied.md: four minutes"
 	@echo "make soak       judge what is correct again and again, half of the time on a busy machine (ARGS='--idle --minutes 10'): an hour"
 	@echo "make worlds     which planted defects of placement random worlds find alone: half an hour"
+	@echo "make whole      what else fails where twenty planted defects are tried on all clauses: an hour"
 	@echo "make differential  the oracle's decisions beside kube-scheduler's own code (WORLDS=300000: a million, ten minutes)"
 	@echo "make mutants    whether fast tests notice that the code was changed: hours (ARGS='--room oracle --sample 60': minutes)"
 	@echo "make benchmark  how long a cluster takes to start"
@@ -79,6 +80,10 @@ varied: setup
 
 worlds: setup
 	$(BIN)/python tools/world_defects.py $(ARGS)
+
+# Goes on where it was interrupted.
+whole: setup
+	$(BIN)/python tools/whole_defects.py $(ARGS)
 
 # Goes on where it was interrupted; ARGS=--afresh begins anew.
 soak: setup

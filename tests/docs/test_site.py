@@ -88,6 +88,16 @@ def test_the_page_of_described_systems_names_every_planted_defect_and_its_clause
     assert all(clauses and clauses <= planted[row] for row, clauses in described.items())
 
 
+def test_the_page_about_trust_names_what_fails_besides_of_each_defect_that_is_tried_on_all_clauses() -> None:
+    table = (ROOT / "docs" / "trust.md").read_text().partition("<!-- begin: make whole -->")[2].splitlines()
+    lines = {line.partition(":")[0].removeprefix("| "): line for line in table}
+    tried = [row for row in yaml.safe_load((ROOT / "fixtures" / "defects.yaml").read_text()) if "also" in row]
+    assert len(tried) >= 20
+    for row in tried:
+        assert row["also"].keys() <= CATALOGUE.keys() - set(row["fails"])
+        assert all(f"`{clause}`: {reason}" in lines[row["candidate"]] for clause, reason in row["also"].items())
+
+
 def test_each_section_that_a_page_includes_from_another_file_exists(generator: Any) -> None:
     for page in (ROOT / "docs").glob("*.md"):
         assert "<!-- from" not in generator("prose").with_sections(page.read_text())
