@@ -10,7 +10,7 @@ from hypothesis.internal.conjecture import providers
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.saved_cases import SavedCase, SavedCases
 from schedproof.normalization import hold_function
-from schedproof.normalization.answer import case_from_json, case_to_json
+from schedproof.normalization.answer import Answer, case_from_json, case_to_json
 from schedproof.normalization.cases import corners
 from schedproof.normalization.effort import Effort
 from schedproof.normalization.function import FunctionSurface
@@ -113,6 +113,33 @@ def test_cases_without_traffic_differ_only_in_the_number_of_nodes():
     sizes = [len(question) for question in asked]
     assert {1, 2, 30, 5000} <= set(sizes)
     assert len(sizes) < 2 * len(set(sizes))
+
+
+class Silent(FunctionSurface):
+    """Each question but the first `answered` ones takes 5 s, and has no response."""
+
+    def __init__(self, answered=0):
+        super().__init__(ranked)
+        self.left, self.asked = answered, 0
+
+    def ask(self, readings):
+        self.asked += 1
+        if self.asked <= self.left:
+            return super().ask(readings)
+        self.waited += 5.0
+        return Answer(refusal="no response")
+
+
+@pytest.mark.parametrize("clause", ["range", "order", "zero"])
+def test_search_gives_up_waiting_for_a_scorer_that_answers_nothing(clause):
+    surface = Silent()
+    assert search(RULES[f"normalize/{clause}"], surface, Promises(), cases=100, seed=1).shown is not None
+    assert surface.asked <= 6
+
+
+def test_search_goes_on_with_a_scorer_that_has_answered():
+    surface = Silent(answered=1)
+    assert search(RULES["normalize/range"], surface, Promises(), cases=100, seed=1).cases > 20
 
 
 def test_same_seed_asks_the_same_questions():

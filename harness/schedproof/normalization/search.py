@@ -50,6 +50,10 @@ class Searched:
     """Clauses of other rules that none of the cases has broken."""
 
 
+_PATIENCE = 20.0
+"""Seconds that a search waits for responses if it gets none: with a time-out for each, all cases would take hours."""
+
+
 class _Found(Exception):  # noqa: N818 - no error: hypothesis is told so that there is something to shrink
     pass
 
@@ -92,7 +96,8 @@ def search(
 ) -> Searched:
     """Ask up to `cases` generated cases, after those `known` from earlier runs and the corner cases.
 
-    The same seed asks the same cases of the same scorer.
+    The same seed asks the same cases of the same scorer. The search ends early if the scorer has answered no case after
+    20 s of waiting for it.
 
     Args:
         rule: what is searched: the first case that breaks it ends the search, and is made smaller.
@@ -109,7 +114,7 @@ def search(
     asked = _Asked(rule, surface, promises, beside)
     begin, waited = time.monotonic(), surface.waited
     found = asked.first_failing(itertools.chain(known, corners(rule, surface, promises)))
-    if cases:
+    if cases and not asked.hopeless:
         smaller = _generate(asked, rule, surface, promises, cases, seed)
         # A corner case is as small as a person would write it; what hypothesis shrinks is as small as it gets.
         found = smaller or found
@@ -129,6 +134,7 @@ class _Asked:
 
     def __init__(self, rule: Rule, surface: Surface, promises: Promises, beside: Iterable[Rule] = ()) -> None:
         self._rule, self._surface, self._promises = rule, surface, promises
+        self._waited_before = surface.waited
         self.beside = [other for other in beside if other.clause != rule.clause]
         self.count = self.questions = 0
         self.last: tuple[Case, tuple[Answer, ...]] | None = None
@@ -145,9 +151,15 @@ class _Asked:
         text = self._rule.wrong(case, answers, self._promises)
         return Failing(case, answers, text) if text else None
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether the scorer has answered no case, and further waiting would take too long."""
+        return self.answered is None and self._surface.waited - self._waited_before > _PATIENCE
+
     def first_failing(self, cases: Iterable[Case]) -> Failing | None:
         """Ask one after the other, up to the first case that breaks the rule."""
-        return next(filter(None, map(self.ask, cases)), None)
+        asked = map(self.ask, itertools.takewhile(lambda _: not self.hopeless, cases))
+        return next(filter(None, asked), None)
 
     def ordering_error(self) -> float:
         """The ordering error of the last case, in points: the target of the search."""
@@ -164,6 +176,8 @@ def _generate(asked: _Asked, rule: Rule, surface: Surface, promises: Promises, c
     found: list[Failing] = []
 
     def attempt(case: Case) -> None:
+        if asked.hopeless and not found:
+            return
         failing = asked.ask(case)
         if promises.about == "traffic":
             hypothesis.target(min(asked.ordering_error(), 1e9))
