@@ -50,15 +50,14 @@ def _start(config: pytest.Config, request: RunRequest, kept: KeptCluster | None)
     if is_controller(config) and not config.option.collectonly:
         request.check_several_clusters()
         require_space(settings.report)
-    is_worker = not is_controller(config) and settings.cluster_number > 0
-    if is_worker:
+    if settings.cluster_number:
         steady_streams()  # first: what reports progress keeps the stream
     progress = SilentProgress() if verbosity_of(config) < 0 else ConsoleProgress(number=settings.cluster_number)
     session = Session(settings, progress, kept)
     keep(config, request, session)
     if is_controller(config):
         plugins.register(Controller(session, request, config.getoption("numprocesses")), "schedproof.controller")
-    elif is_worker:
+    elif settings.cluster_number:
         plugins.register(Worker(session), "schedproof.worker")
 
 
