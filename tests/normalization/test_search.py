@@ -120,11 +120,11 @@ class Silent(FunctionSurface):
 
     def __init__(self, answered=0):
         super().__init__(ranked)
-        self.left, self.asked = answered, 0
+        self.answered, self.asked = answered, 0
 
     def ask(self, readings):
         self.asked += 1
-        if self.asked <= self.left:
+        if self.asked <= self.answered:
             return super().ask(readings)
         self.waited += 5.0
         return Answer(refusal="no response")
