@@ -10,32 +10,31 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
-import yaml
+from judge_defects import ROOT, ROWS, name_of, verdicts_of
 from pages import write_table
 
-ROOT = Path(__file__).resolve().parent.parent
 CANDIDATES = ROOT / "fixtures" / "candidates"
 REPORT = ROOT / "build" / "whole"
 PAGE = ROOT / "docs" / "trust.md"
 
 
-def verdicts(candidate: str) -> dict[str, dict[str, Any]]:
+def verdicts(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return clause to its entry in report.json, of an earlier run that is judged again, or else of a new one."""
-    folder = REPORT / candidate
+    folder = REPORT / row["candidate"]
     if not (folder / "report.json").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        _schedproof("run", str(CANDIDATES / candidate), "--keep-going", f"--report={folder}")
+        _schedproof("run", str(CANDIDATES / row["candidate"]), "--keep-going", f"--report={folder}")
     again = folder / "again"
+    shutil.rmtree(again, ignore_errors=True)
     _schedproof("judge", str(folder), f"--report={again}")
-    (judged,) = json.loads((again / "report.json").read_text())["candidates"]
-    return {clause["id"]: clause for clause in judged["clauses"]}
+    if not (again / "report.json").exists():
+        sys.exit(f"no report of {row['candidate']}: see the output above")
+    return verdicts_of(again)[name_of(row)]
 
 
 def _schedproof(*arguments: str) -> None:
@@ -72,13 +71,14 @@ def main() -> int:
     )
     parser.add_argument("--write", action="store_true", help="write the table into docs/trust.md")
     arguments = parser.parse_args()
-    rows: list[dict[str, Any]] = yaml.safe_load((ROOT / "fixtures" / "defects.yaml").read_text())
+    if arguments.only and arguments.write:
+        parser.error("--write replaces the whole table: leave out the candidates")
     lines = ["| planted defect | must fail | fails besides, and why | passed |", "|---|---|---|---|"]
     wrong: list[str] = []
-    for row in rows:
+    for row in ROWS:
         if "also" not in row or (arguments.only and row["candidate"] not in arguments.only):
             continue
-        clauses = verdicts(row["candidate"])
+        clauses = verdicts(row)
         wrong += differences(row, clauses)
         lines.append(line(row, clauses))
     table = "\n".join(lines) + "\n"
