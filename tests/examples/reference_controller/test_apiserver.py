@@ -7,7 +7,6 @@ import http.client
 import json
 import queue
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,7 +20,9 @@ import pytest
 from kubernetes import client
 
 from schedproof.foundation.deadlines import CANDIDATE_READY, CANDIDATE_STOP
-from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.foundation.errors import SchedproofError
+from schedproof.foundation.processes.ports import Ports
+from schedproof.foundation.waiting import NotYet, Watched, wait_for
 
 from ...fake_apiserver.scripted import CUT, GONE, Apiserver
 from .worlds import FOLDER, Manifest, modules, namespace, node, pod
@@ -48,12 +49,12 @@ class Over(BaseException):
     """Ends a watcher, which would otherwise run until the process ends."""
 
 
-def eventually(condition: Callable[[], Any], what: str) -> None:
+def eventually(condition: Callable[[], Any], what: str, *watching: Watched) -> None:
     def probe() -> None:
         if not condition():
             raise NotYet("it does not hold")
 
-    wait_for(probe, CANDIDATE_READY, what=what)
+    wait_for(probe, CANDIDATE_READY, what=what, watching=watching)
 
 
 class TestWatching:
@@ -210,9 +211,10 @@ class TestWriting:
 class Program:
     """controller.py, started with the command of candidate.yaml."""
 
-    def __init__(self, apiserver: Apiserver, folder: Path, *more: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as reserved:
-            self.port = reserved.getsockname()[1]
+    def __init__(self, apiserver: Apiserver, folder: Path) -> None:
+        # A port of the kernel's choice could be given to another test before the program listens on it.
+        self._ports = Ports()
+        self.port = self._ports.reserve()
         kubeconfig = folder / "kubeconfig"
         kubeconfig.write_text(
             json.dumps(
@@ -224,16 +226,17 @@ class Program:
                 }
             )
         )  # fmt: skip
-        self.log = (folder / "log").open("w+")
-        self.process = subprocess.Popen(
-            [
-                sys.executable, str(FOLDER / "controller.py"), "--scheduler-name=own", f"--kubeconfig={kubeconfig}",
-                f"--listen=127.0.0.1:{self.port}", "--prometheus=http://127.0.0.1:1", "--device=eth0", *more,
-            ],
-            stderr=self.log,
-            # Who asks a proxy for loopback gets no answer.
-            env={"http_proxy": "http://127.0.0.1:2", "HTTPS_PROXY": "http://127.0.0.1:2"},
-        )  # fmt: skip
+        self._log = folder / "log"
+        with self._log.open("w") as log:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable, str(FOLDER / "controller.py"), "--scheduler-name=own", f"--kubeconfig={kubeconfig}",
+                    f"--listen=127.0.0.1:{self.port}", "--prometheus=http://127.0.0.1:1", "--device=eth0",
+                ],
+                stderr=log,
+                # A request for loopback that is sent to a proxy gets no response.
+                env={"http_proxy": "http://127.0.0.1:2", "HTTPS_PROXY": "http://127.0.0.1:2"},
+            )  # fmt: skip
 
     def health(self) -> int:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
@@ -244,10 +247,16 @@ class Program:
             except OSError:
                 return 0
 
+    def exit_error(self) -> SchedproofError | None:
+        """None while it runs, for `wait_for`."""
+        if self.process.poll() is None:
+            return None
+        return SchedproofError(f"the program ended with {self.process.returncode}:\n{self._log.read_text()}")
+
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        self.log.close()
+        self._ports.close()
 
 
 class TestProgram:
@@ -259,10 +268,10 @@ class TestProgram:
         apiserver.objects = {"pods": [waiting], "nodes": [node("a"), node("b")], "namespaces": [namespace("default")]}
         apiserver.reads = [500] * 3
         with contextlib.closing(Program(apiserver, tmp_path)) as program:
-            eventually(lambda: program.health() == 503 or not apiserver.reads, "it to serve")
-            eventually(lambda: program.health() == 200, "it to be healthy")
-            eventually(lambda: apiserver.seen("POST", "/binding"), "a binding")
-            eventually(lambda: apiserver.seen("POST", "/events"), "an event")
+            eventually(lambda: program.health() == 503 or not apiserver.reads, "it to serve", program)
+            eventually(lambda: program.health() == 200, "it to be healthy", program)
+            eventually(lambda: apiserver.seen("POST", "/binding"), "a binding", program)
+            eventually(lambda: apiserver.seen("POST", "/events"), "an event", program)
             program.process.send_signal(signal.SIGTERM)
             assert program.process.wait(CANDIDATE_STOP.seconds) == 0
         assert len(apiserver.seen("POST", "/binding")) == 1
@@ -274,11 +283,10 @@ class TestProgram:
         large: Manifest = pod("large", uid="uid-1", requests={"cpu": "100"})
         apiserver.objects = {"pods": [large], "nodes": [node("a")], "namespaces": []}
         with contextlib.closing(Program(apiserver, tmp_path)) as program:
-            eventually(lambda: apiserver.seen("PATCH"), "a condition")
-            assert program.process.poll() is None
+            eventually(lambda: apiserver.seen("PATCH"), "a condition", program)
             for number in range(5):
                 apiserver.send("pods", "ADDED", pod(f"sentinel-{number}"))
-            eventually(lambda: len(apiserver.seen("POST", "/binding")) == 5, "the sentinels")
+            eventually(lambda: len(apiserver.seen("POST", "/binding")) == 5, "the sentinels", program)
         assert len(apiserver.seen("PATCH")) == 1
 
     @pytest.mark.parametrize(
