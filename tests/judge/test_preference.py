@@ -303,6 +303,21 @@ def test_only_few_slow_decisions_of_the_candidate_are_excused(wrong: int, outcom
     assert h.verdict().outcome == outcome
 
 
+@pytest.mark.parametrize(("seconds", "outcome"), [(3.0, "passed"), (1.2, "failed")])
+def test_decisions_while_the_harness_did_not_run_are_excused(seconds: float, outcome: str) -> None:
+    """Readings of processes' waits come every second, if the harness runs."""
+    h = flipped()
+    names = [f"late-{number}" for number in range(4)]
+    for name in names:
+        h.pod(name, phase=1, cpu="100m")
+    h.wait(seconds, etcd=0.1)
+    for name in names:
+        h.bind(name, loudest(AFTER))
+        h.reading(name, AFTER)
+        h.delete(name)
+    assert h.verdict().outcome == outcome
+
+
 def test_slow_queries_are_no_excuse_if_others_are_quick() -> None:
     h = HistoryBuilder(FLIP)
     for _ in range(20):

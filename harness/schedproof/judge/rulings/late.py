@@ -3,8 +3,9 @@
 A candidate may decide without a response of Prometheus for which it has waited too long, and for as long after that as
 it claims to need after an outage. The harness had caused no outage then, so any decision is right.
 
-The tap measures how long Prometheus took. If the candidate was late by itself, the cause may be the machine or the
-candidate: that excuses few of its decisions.
+The tap measures how long Prometheus took. The tap is part of the harness, so that a candidate also waits while the
+harness does not run; the record then has a reading of processes' waits that came late. If the candidate was late by
+itself, the cause may be the machine or the candidate: that excuses few of its decisions.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from collections.abc import Iterable, Sequence
 from schedproof.candidate.claims import NetworkClaims
 from schedproof.history.acts import LineFault
 from schedproof.history.history import History, TestPod
-from schedproof.history.observations import ExtenderCall, PrometheusQuery, Tapped
+from schedproof.history.observations import ExtenderCall, KeptWaiting, PrometheusQuery, Tapped
 
 LATE = "answered-late"
 
 PATIENCE = 0.5
 """Seconds: a candidate that has waited for a response for as long may continue without it."""
+_BETWEEN_READINGS = 1.0
+"""Seconds between two readings of processes' waits (`KeptWaiting`), if the harness runs."""
 _LONGEST_RECOVERY = 30.0
 """Seconds: one late response excuses no more than that, whatever is claimed for outages."""
 _UNUSUAL = 5.0
@@ -41,7 +44,7 @@ class LateDecisions:
         self._history = history
         self._outages = list(_outages(history))
         more = recovery(history.claims.network)
-        self._prometheus = self._late("Prometheus", history.of(PrometheusQuery), more)
+        self._prometheus = [*self._late("Prometheus", history.of(PrometheusQuery), more), *_pauses(history, more)]
         calls = [call for call in history.of(ExtenderCall) if call.by == "scheduler"]
         asked = (call for call in calls if call.scores is not None or call.answered is not None)
         self._extender = self._late("the extender", asked, 0.0)
@@ -60,7 +63,7 @@ class LateDecisions:
         return self._own[pod.case].get(pod.uid, "")
 
     def why_between(self, begin: float, end: float) -> str:
-        """Why it may have done so from `begin` to `end`, on the run's clock, because Prometheus was late."""
+        """Why it may have done so from `begin` to `end`, on the run's clock, because Prometheus or its tap was late."""
         return _overlap(self._prometheus, begin, end)
 
     def _by_itself(self, pod: TestPod) -> str:
@@ -105,6 +108,15 @@ class LateDecisions:
     def _is_staged(self, begin: float, end: float) -> bool:
         """Whether the harness kept Prometheus from responding at some time of a span."""
         return any(on <= end and begin <= off for on, off in self._outages)
+
+
+def _pauses(history: History, more: float) -> Iterable[tuple[float, float, str]]:
+    """Spans in which the harness did not run, and with it the tap; `more`: seconds after each."""
+    for reading in history.of(KeptWaiting):
+        paused = reading.seconds - _BETWEEN_READINGS
+        if paused >= PATIENCE:
+            begin, end = reading.begun + _BETWEEN_READINGS, reading.at
+            yield begin, end + (max(paused, more) if more else 0.0), f"the harness did not run for {paused:.1f} s"
 
 
 def recovery(network: NetworkClaims | None) -> float:
