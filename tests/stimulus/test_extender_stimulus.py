@@ -25,6 +25,7 @@ from schedproof.proxies.exchange import HARNESS, Fault
 from schedproof.proxies.exchanges import describe_extender_call
 from schedproof.proxies.taps import Tap
 from schedproof.stimulus.changes.nodes import NodeChanges
+from schedproof.stimulus.kinds import extender as module
 from schedproof.stimulus.kinds.extender import ExtenderStimulus
 from schedproof.stimulus.pods import Pod
 from schedproof.stimulus.traffic import own_placements
@@ -222,6 +223,20 @@ def test_an_extender_without_a_tap_is_an_error_of_the_host(extender: Extender) -
         extender.stimulus.ask_health()
     with pytest.raises(HostError), extender.stimulus.broken(Fault.DOWN):
         pytest.fail("there is nothing to break")
+
+
+def test_an_extender_that_does_not_respond_is_asked_no_more(
+    extender: Extender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statuses = iter([0, 200, 0])
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(module, "exchange", lambda *_: (next(statuses), ""))
+    with extender.stimulus.broken(Fault.HANG):
+        for _ in range(2):
+            extender.stimulus.ask_health()
+    for _ in range(4):  # it did not respond because the line was broken
+        extender.stimulus.ask_health()
+    assert list(statuses) == []
 
 
 # -- faults

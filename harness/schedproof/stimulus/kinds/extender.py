@@ -34,6 +34,8 @@ from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 
 _ANSWER_SECONDS = 20.0
+_PATIENCE = 30.0
+"""Seconds of waiting without any response, after which a case sends no further requests: they would get none either."""
 _LEAST = 1e5
 """Bytes per second at the quietest node, if nodes differ."""
 _NO_POD = "00000000-0000-4000-8000-000000000000"
@@ -49,6 +51,7 @@ class ExtenderStimulus:
         self._config, self._ready = spec.config, spec.ready
         self._server: ScriptedMetrics | None = None
         self._traffic: dict[str, float] = {}
+        self._waited_in_vain = 0.0
 
     @property
     def verbs(self) -> tuple[str, ...]:
@@ -130,6 +133,7 @@ class ExtenderStimulus:
             self._recorder.add(LineFault(case=self._context.clause, line="extender", fault="", on=False))
         finally:
             tap.heal()
+            self._waited_in_vain = 0.0
             # The client is kube-scheduler, which always has a timeout and is not under test.
             tap.release()
 
@@ -241,5 +245,9 @@ class ExtenderStimulus:
             "Accept-Encoding": "gzip",
             HARNESS: f"{self._context.clause} {what}",
         }
+        if self._waited_in_vain > _PATIENCE:
+            return
+        begin = time.monotonic()
         # The tap records the response, or that there was none.
-        exchange(connect(self._tap.url, _ANSWER_SECONDS), method, path, body, headers)
+        status, _ = exchange(connect(self._tap.url, _ANSWER_SECONDS), method, path, body, headers)
+        self._waited_in_vain = 0.0 if status else self._waited_in_vain + time.monotonic() - begin
