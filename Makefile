@@ -21,7 +21,7 @@ help:
 	@echo "make scores     what property tests of scores find in the described systems, and docs/scores.md: minutes"
 	@echo "make parity     the same verdicts on kind as on embedded, and docs/parity.md: minutes (ARGS=--described: an hour)"
 	@echo "make varied     which fields of pods and nodes have which values in a run, for docs/varied.md: four minutes"
-	@echo "make soak       judge what is correct again and again, half of the time on a busy machine (ARGS='--idle --minutes 10'): an hour"
+	@echo "make soak       judge what is correct again and again, half of the time on a busy machine (ARGS='--loops 0 --minutes 10'): an hour"
 	@echo "make worlds     which planted defects of placement random worlds find alone: half an hour"
 	@echo "make whole      what else fails where twenty planted defects are tried on all clauses: an hour"
 	@echo "make differential  the oracle's decisions beside kube-scheduler's own code (WORLDS=300000: a million, ten minutes)"

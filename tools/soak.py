@@ -35,8 +35,6 @@ RUNS = ROOT / "fixtures" / "soak.jsonl"
 CANDIDATES = ROOT / "fixtures" / "candidates"
 PAGE = ROOT / "docs" / "trust.md"
 WORLDS = "stock, 500 random worlds"
-LOOPS = 4
-"""Busy loops per core, in a busy run."""
 MOST_INVALID = 1e-3
 
 
@@ -59,12 +57,16 @@ def earlier() -> list[dict[str, Any]]:
     return [json.loads(line) for line in RUNS.read_text().splitlines() if line.endswith("}")]
 
 
-def turn(runs: list[dict[str, Any]], names: list[str], *, idle: bool) -> tuple[str, int, bool]:
-    """Return the next run: the candidate with the fewest runs, its seed, and whether the machine is busy."""
+def turn(runs: list[dict[str, Any]], names: list[str]) -> tuple[str, int, bool]:
+    """Return the next run: the candidate with the fewest runs, its seed, and whether the machine is busy.
+
+    It is busy if fewer than half of the candidate's runs were.
+    """
     count = collections.Counter(run["candidate"] for run in runs)
+    busy = collections.Counter(run["candidate"] for run in runs if run["busy"])
     name = min(names, key=lambda name: (count[name], names.index(name)))
-    # Alternating for each candidate, and not all of them busy in the same round.
-    return name, count[name] + 1, not idle and (count[name] + names.index(name)) % 2 == 1
+    # Not all candidates are busy in the same round.
+    return name, count[name] + 1, 2 * busy[name] < count[name] + names.index(name) % 2
 
 
 def verdicts(report: Path) -> dict[str, dict[str, Any]]:
@@ -76,8 +78,11 @@ def verdicts(report: Path) -> dict[str, dict[str, Any]]:
     return {clause["id"]: clause for clause in candidate["clauses"] if clause["outcome"] != "not-claimed"}
 
 
-def run(name: str, clauses: list[str], seed: int, report: Path, *, busy: bool) -> dict[str, Any]:
-    """Run a candidate once. `report`: the evidence folder, which is removed if all is as expected."""
+def run(name: str, clauses: list[str], seed: int, report: Path, loops: int) -> dict[str, Any]:
+    """Run a candidate once, beside so many busy loops.
+
+    `report`: the evidence folder, which is removed if all is as expected.
+    """
     shutil.rmtree(report, ignore_errors=True)
     path = CANDIDATES / name
     subject = str(path) if path.is_dir() else name.partition(",")[0]
@@ -86,7 +91,7 @@ def run(name: str, clauses: list[str], seed: int, report: Path, *, busy: bool) -
         *(f"--clause={clause}" for clause in clauses), *(["--worlds=500"] if name == WORLDS else []),
     ]  # fmt: skip
     began = time.monotonic()
-    with busy_loops(LOOPS * (os.cpu_count() or 1) if busy else 0):
+    with busy_loops(loops):
         ended = _quietly(command)
     seconds = time.monotonic() - began
     found = verdicts(report)
@@ -97,7 +102,8 @@ def run(name: str, clauses: list[str], seed: int, report: Path, *, busy: bool) -
     # If a candidate has a list of clauses, others that every run judges are not expected to pass.
     asked = {clause: verdict for clause, verdict in found.items() if not clauses or clause in clauses}
     result = {
-        "candidate": name, "seed": seed, "busy": busy, "exit": ended.returncode, "seconds": round(seconds),
+        "candidate": name, "seed": seed, "busy": loops > 0, "loops": loops,
+        "exit": ended.returncode, "seconds": round(seconds),
         "outcomes": dict(collections.Counter(verdict["outcome"] for verdict in found.values())),
         "blamed": _named(asked, "failed"), "invalid": _named(asked, "invalid"),
         "differs": sorted(clause for clause, verdict in found.items() if judged.get(clause) != verdict["outcome"]),
@@ -141,7 +147,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("only", nargs="*", metavar="CANDIDATE", help="only these candidates (default: all)")
     parser.add_argument("--minutes", type=float, default=60, metavar="N", help="duration of the soak (default: 60)")
-    parser.add_argument("--idle", action="store_true", help="no busy loops: more runs in the same time")
+    parser.add_argument(
+        "--loops", type=int, default=4 * (os.cpu_count() or 1), metavar="N",
+        help="busy loops beside every second run (default: four for each core; 0: none)",
+    )  # fmt: skip
     parser.add_argument("--afresh", action="store_true", help="delete the recorded runs first")
     parser.add_argument("--write", action="store_true", help="write the table of all runs into docs/trust.md")
     arguments = parser.parse_args()
@@ -155,9 +164,9 @@ def main() -> int:
     SOAK.mkdir(parents=True, exist_ok=True)
     runs, end = earlier(), time.monotonic() + 60 * arguments.minutes
     while time.monotonic() < end:
-        name, seed, busy = turn(runs, list(chosen), idle=arguments.idle)
+        name, seed, busy = turn(runs, list(chosen))
         report = SOAK / f"{name.replace('/', '-')}-{seed}"
-        runs.append(run(name, chosen[name], seed, report, busy=busy))
+        runs.append(run(name, chosen[name], seed, report, arguments.loops if busy else 0))
         with RUNS.open("a") as log:
             log.write(json.dumps(runs[-1]) + "\n")
         sys.stdout.write(f"{json.dumps(runs[-1])}\n")
