@@ -18,6 +18,7 @@ from schedproof.foundation.deadlines import DAEMON_READY
 from schedproof.foundation.errors import HostError
 
 _ENGINE = Path(__file__).with_name("fabric_engine.py")
+_REMEDY = "install iproute2, and check that `ip link add type veth` works as root (kernel module veth)"
 _PACKET = 1 << 20
 
 
@@ -79,13 +80,13 @@ class Fabric:
         if not packet:
             raise HostError(
                 f"the network fabric does not respond; last log lines:\n{self.process.log_tail()}",
-                remedy="run `schedproof doctor` to list what this machine lacks (iproute2? veth devices?)",
+                remedy=_REMEDY,
             )
         answer = json.loads(packet)
         if "error" in answer:
             raise HostError(
                 f"cannot set up the network of a node: {answer['error']}",
-                remedy="run `schedproof doctor` to list what this machine lacks (iproute2? veth devices?)",
+                remedy=_REMEDY,
             )
         return answer, descriptors
 
