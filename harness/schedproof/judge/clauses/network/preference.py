@@ -363,8 +363,7 @@ def _probe(history: History, pod: TestPod, late: LateDecisions, *, alike: bool) 
     quietest, gap = quietest_of(asked, ruling.feasible)
     seen = [quietest_of(reading, ruling.feasible) for reading in readings]
     if not quietest or gap <= resolution:
-        why = f"the requested traffic of the nodes does not differ by more than the claimed {resolution:.0%}"
-        return _Probe(pod, ruling, quietest, "load-not-distinct", why)
+        return _Probe(pod, ruling, quietest, "load-not-distinct", _why_not_distinct(asked, ruling.feasible, resolution))
     if other := [r for r, (node, its) in zip(readings, seen, strict=True) if node != quietest or its <= resolution]:
         why = f"Prometheus showed {other[0]} instead of the requested {asked}"
         return _Probe(pod, ruling, quietest, "load-not-shown", why)
@@ -378,6 +377,17 @@ def _probe(history: History, pod: TestPod, late: LateDecisions, *, alike: bool) 
     if alike and first == {quietest}:
         return _Probe(pod, ruling, quietest, "outweighed", why)
     return _Probe(pod, ruling, quietest)
+
+
+def _why_not_distinct(asked: Mapping[str, float], feasible: Collection[str], resolution: float) -> str:
+    """Why no node is the quietest of the feasible nodes by the traffic that the harness requested for the pod."""
+    if not asked:
+        return "no traffic was requested before the pod was bound"
+    if unasked := sorted(set(feasible) - asked.keys()):
+        return f"no traffic was requested for the feasible nodes {', '.join(unasked)}"
+    if len(feasible) < 2:
+        return f"only {', '.join(feasible) or 'no node'} was feasible when the pod was bound"
+    return f"the requested traffic of the nodes does not differ by more than the claimed {resolution:.0%}"
 
 
 def quietest_of(traffic: Mapping[str, float], feasible: tuple[str, ...]) -> tuple[str, float]:
