@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from schedproof.history.acts import LeftOut
 from schedproof.judge import symptoms
 from schedproof.judge.codes import CODES
 from schedproof.judge.symptoms import KINDS
@@ -120,6 +121,31 @@ def test_pod_that_is_not_retried_is_a_symptom() -> None:
     assert seen(unbound(deadline="requeue")) == [("never-retried", "")]
     assert seen(unbound(lambda h: h.attempt("probe-1", "node-1", code=500), lambda h: h.attempt("probe-1", "node-2")))\
         == []  # fmt: skip
+
+
+def test_a_kind_of_variation_that_keeps_pods_unbound_is_a_symptom_instead_of_a_missing_retry() -> None:
+    """Also in the clause about this kind, if that is tried later."""
+
+    def tried(clause: str) -> list[tuple[str, str]]:
+        h.begin(clause)
+        h.pod(f"probe-{clause[5:]}", cpu="1")
+        h.expect(f"probe-{clause[5:]}", "bound", deadline="requeue")
+        h.end()
+        return seen(h.verdict())
+
+    h = HistoryBuilder("core/fit-memory")
+    h.end()
+    assert tried("core/node-affinity") == [("never-retried", "")], "nothing is known yet"
+    h.begin("core/fit-cpu")
+    h.pod("probe-1", cpu="1")
+    h.expect("probe-1", "bound", deadline="requeue")
+    h.end()
+    assert seen(h.verdict()) == [("never-retried", "")]
+    h.add(LeftOut(case="core/fit-cpu", kinds={"node affinity": "core/node-affinity"}))
+    assert seen(h.verdict()) == [("unbound-with", "node affinity")]
+    assert seen(h.verdict("core/node-affinity")) == [("never-retried", "")], "nothing was known then"
+    assert tried("core/node-selector") == [("never-retried", "")]
+    assert tried("core/node-affinity") == [("unbound-with", "node affinity")]
 
 
 def test_ignored_rules_are_listed_by_frequency() -> None:

@@ -34,6 +34,15 @@ def test_findings_with_one_symptom_have_one_cause() -> None:
     ) == [(*ended, ["core/binds", "core/fit-cpu", "core/alive", "core/requeue-uncordon"])]  # fmt: skip
 
 
+def test_pods_that_are_not_bound_because_of_a_field_are_shown_by_the_clause_about_it() -> None:
+    with_affinity = ("unbound-with", "node affinity")
+    (cause,) = causes_of([verdict("core/fit-cpu", with_affinity), verdict("core/node-affinity", with_affinity)])
+    assert "node affinity" in cause.title
+    assert cause.shown_by.clause == "core/node-affinity"
+    (elsewhere,) = causes_of([verdict("core/fit-cpu", with_affinity)])
+    assert elsewhere.shown_by.clause == "core/fit-cpu"
+
+
 def test_findings_without_a_symptom_have_one_cause_where_they_have_one_code() -> None:
     assert found(verdict("core/bind-uid", code="outdated-binding"), verdict("core/binds"), verdict("core/fit-cpu")) == [
         ("not-bound-in-time", "", ["core/binds", "core/fit-cpu"]),

@@ -11,7 +11,9 @@ import pytest
 from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import SilentProgress
+from schedproof.history.acts import Broken, LeftOut
 from schedproof.pytest_plugin.starting import from_ini
+from schedproof.run import session as module
 from schedproof.run.launch import Settings
 from schedproof.run.result import RunResult
 from schedproof.run.session import Session
@@ -91,3 +93,53 @@ def test_a_failed_run_exports_logs_of_the_cluster_and_a_failed_close_is_an_error
     assert session.result.error is not None
     assert session.result.exit_code == 2
     session.close()
+
+
+class VariedCase:
+    """A case whose pods stayed unbound; `acts` is what was done to it."""
+
+    clause = "core/fit-cpu"
+
+    def __init__(self) -> None:
+        self.acts: list[object] = []
+        self.pods = SimpleNamespace(unbound_variations={"limits", "node affinity"})
+        self.trial = SimpleNamespace(
+            candidate=SimpleNamespace(name="tested"), left_out=set(), to_look_into=sorted,
+            recorder=SimpleNamespace(add=self.acts.append),
+        )  # fmt: skip
+
+    def close(self) -> None:
+        self.acts.append("close")
+
+
+def looked_into(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, binds: bool, keep_going: bool = False
+) -> VariedCase:
+    """The case, after it was looked into and cleaned up; the candidate was suspected to bind nothing."""
+    case: Any = VariedCase()
+    monkeypatch.setattr(module, "binds_pods", lambda _: case.acts.append("plain pods") or binds)
+    monkeypatch.setattr(module, "unbound", lambda _, kinds: [kind for kind in kinds if kind != "limits"])
+    session = Session(Settings(report=tmp_path, keep_going=keep_going), SilentProgress())
+    session._case, session._suspected_by = case, case.clause
+    assert session._leave_out(case) is binds
+    session.clean_up()
+    assert session.schedules_nothing is not (binds or keep_going)
+    return case
+
+
+def test_kinds_of_variation_that_keep_pods_unbound_are_left_out_and_recorded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    case = looked_into(monkeypatch, tmp_path, binds=True)
+    left_out = LeftOut(case=case.clause, kinds={"node affinity": "core/node-affinity"})
+    assert case.acts == ["close", "plain pods", left_out, "close"]
+    assert case.trial.left_out == {"node affinity"}
+
+
+@pytest.mark.parametrize("keep_going", [False, True])
+def test_plain_pods_are_tried_once_for_both_suspicions(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, keep_going: bool
+) -> None:
+    case = looked_into(monkeypatch, tmp_path, binds=False, keep_going=keep_going)
+    assert case.trial.left_out == set()
+    assert case.acts == ["close", "plain pods", "close", *([] if keep_going else [Broken(case=case.clause)])]

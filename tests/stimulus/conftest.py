@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 from schedproof.foundation.deadlines import AGAIN, LATE, TOLD
 from schedproof.stimulus import expectations, sight
 from schedproof.stimulus.changes import pods
+from schedproof.stimulus.trial import Trial
 
+from .trials import Trials
 from .world import World
 
 
@@ -39,3 +42,14 @@ def make_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
 @pytest.fixture
 def world(make_world: Callable[..., World]) -> World:
     return make_world()
+
+
+@pytest.fixture
+def trials(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
+    return Trials(world, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def trial(trials: Trials) -> Iterator[Trial]:
+    with contextlib.closing(trials.make()) as made:
+        yield made

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,107 +21,8 @@ from schedproof.stimulus import trial as module
 from schedproof.stimulus.trial import CONTROL, Trial
 
 from .played_traffic import CLAIMS
-from .world import IN_TIME, NAMESPACE, NODES, SCHEDULER, TOO_LATE, World
-
-ROLES = ("system:kube-scheduler", "system:volume-scheduler", "system:basic-user", "system:discovery")
-
-
-def rule(resource: str) -> dict[str, list[str]]:
-    return {"verbs": ["get"], "apiGroups": [""], "resources": [resource]}
-
-
-class Attachment:
-    """A candidate that schedules as the world says; `acts` is what was done to it, with the pods that there were."""
-
-    def __init__(self, world: World, log: Path) -> None:
-        self._world = world
-        self.acts: list[tuple[str, int]] = []
-        self.starts = 0
-        self.ended = False
-        self.error: Exception | None = None
-        self.users, self.process_users = [SCHEDULER, "helper"], {"helper": "helper"}
-        self.programs = [
-            SimpleNamespace(name="helper", rbac=RbacSpec(rules=(PolicyRule(("get",), ("",), ("secrets",)),))),
-            SimpleNamespace(name="another", rbac=None),
-        ]
-        self.scheduler_names = [SCHEDULER]
-        self.scheduler_log = log
-
-    def _did(self, what: str) -> None:
-        self.acts.append((what, len(self._world.server.names("pods"))))
-
-    def start(self, _: Any) -> None:
-        self._did("start")
-        self.starts += 1
-        if self.error is not None:
-            raise self.error
-
-    def restart_if_ended(self) -> None:
-        self._did("restart if ended")
-
-    def stop(self) -> None:
-        self._did("stop")
-
-    def pids(self) -> dict[str, list[int]]:
-        return {}
-
-    def report_exits(self) -> None:
-        self._did("report exits")
-
-    def catch_up(self) -> None:
-        self._did("catch up")
-
-
-class Control:
-    """The stock scheduler beside it."""
-
-    def __init__(self, log: Path) -> None:
-        self.acts: list[str] = []
-        self.process = SimpleNamespace(command=SimpleNamespace(log=log), stop=lambda **_: self.acts.append("stop"))
-
-    def start(self, *_: Any, **__: Any) -> Control:
-        self.acts.append("start")
-        return self
-
-    def wait_ready(self) -> None:
-        self.acts.append("ready")
-
-
-class Trials:
-    """Makes trials on the cluster of a world."""
-
-    def __init__(self, world: World, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        for log in ("scheduler.log", "control.log"):
-            (folder / log).touch()
-        self.world, self._folder = world, folder
-        self.log, self.control_log = folder / "scheduler.log", folder / "control.log"
-        self.attachment, self.control = Attachment(world, self.log), Control(self.control_log)
-        self.rules: list[Any] = []
-        for role in ROLES:
-            world.server.store("clusterroles", {"metadata": {"name": role}, "rules": [rule(role)]})
-        cluster = world.cluster
-        cluster.audit_log, cluster.host = None, None
-        cluster.versions, cluster.servers = (lambda: {"kubernetes": "v1.36.0"}), dict
-        cluster.load_rules = self.rules.extend
-        cluster.identity = lambda name, _: SimpleNamespace(user=f"user of {name}", kubeconfig=folder / "kubeconfig")
-        monkeypatch.setattr(module, "Attachment", lambda *_: self.attachment)
-        monkeypatch.setattr(module, "start_scheduler", self.control.start)
-        self.candidate = world.candidate
-        self._numbers = iter(range(9))
-
-    def make(self, **options: Any) -> Trial:
-        return Trial(self.world.cluster, self.candidate, self._folder / f"trial-{next(self._numbers)}", 7, **options)
-
-
-@pytest.fixture
-def trials(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
-    return Trials(world, tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def trial(trials: Trials) -> Iterator[Trial]:
-    with contextlib.closing(trials.make()) as made:
-        yield made
+from .trials import ROLES, Trials, rule
+from .world import NAMESPACE, NODES, SCHEDULER, World
 
 
 def of(trial: Trial, kind: type[Any]) -> list[Any]:
@@ -276,37 +176,14 @@ def test_patients_come_a_while_apart_and_only_a_few(trial: Trial, monkeypatch: p
     assert trial.newest_waits_since > since
 
 
-# -- plain pods
+# -- what is looked into
 
 
-def test_a_candidate_binds_pods_if_it_binds_two(trials: Trials, trial: Trial) -> None:
-    before = trials.world.server.names("pods")
-    trials.world.schedule()
-    assert trial.binds_pods()
-    assert (trials.world.server.names("pods"), trial.binds_nothing) == (before, False)
-    assert "restart if ended" in dict(trials.attachment.acts)
-
-
-def test_a_candidate_that_ends_after_a_binding_does_not_bind_pods(trials: Trials, trial: Trial) -> None:
-    before = trials.world.server.names("pods")
-
-    def node_of(pod: dict[str, Any]) -> str:
-        trials.attachment.ended = pod["metadata"]["name"] != "plain-1"
-        return "" if trials.attachment.ended else NODES[0]
-
-    trials.world.schedule(node_of)
-    assert not trial.binds_pods()
-    assert (trials.world.server.names("pods"), trial.binds_nothing) == (before, None)
-
-
-def test_a_candidate_that_does_not_bind_in_time_does_not_bind_pods(trials: Trials) -> None:
-    assert trials.candidate.claims.timing == IN_TIME
-    claims = dataclasses.replace(trials.candidate.claims, timing=TOO_LATE)
-    trials.candidate = dataclasses.replace(trials.candidate, claims=claims)
-    with contextlib.closing(trials.make()) as trial:
-        before = trials.world.server.names("pods")
-        assert not trial.binds_pods()
-        assert trials.world.server.names("pods") == before
+def test_a_kind_of_variation_is_looked_into_twice_unless_it_is_left_out(trial: Trial) -> None:
+    trial.left_out.add("limits")
+    asked = [trial.to_look_into(["node affinity", "limits"]) for _ in range(3)]
+    assert asked == [["node affinity"], ["node affinity"], []]
+    assert trial.to_look_into(["tolerations", "node affinity"]) == ["tolerations"]
 
 
 # -- what runs beside it

@@ -16,7 +16,7 @@ from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.oracle.resources import held, needed
 from schedproof.stimulus.pods import pod_manifest
-from schedproof.stimulus.variation import DEVICE, NODE_LABELS, STORAGE, Variation, spellings
+from schedproof.stimulus.variation import DEVICE, KINDS, NODE_LABELS, STORAGE, Variation, spellings
 
 CPU, MEMORY = st.integers(0, 8_000).map(lambda m: f"{m}m"), st.integers(0, 1 << 34).map(str)
 BESIDE = {DEVICE: "3", STORAGE: "64Mi"}
@@ -51,10 +51,19 @@ SELECTORS: list[dict[str, Any]] = [
 
 
 def variation(
-    seed: int, *, excluded: frozenset[str] = frozenset(), offered: Collection[str] = tuple(BESIDE), **how: bool
+    seed: int,
+    *,
+    excluded: frozenset[str] = frozenset(),
+    offered: Collection[str] = tuple(BESIDE),
+    about: str = "",
+    left_out: Collection[str] = (),
+    **how: bool,
 ) -> Variation:
     how = {"labelled": True, "real": False} | how
-    return Variation(random.Random(seed), excluded=excluded.__contains__, offered=lambda: offered, **how)
+    source = random.Random(seed)
+    return Variation(
+        source, excluded=excluded.__contains__, offered=lambda: offered, about=about, left_out=left_out, **how
+    )
 
 
 def plain(**spec: Any) -> dict[str, Any]:
@@ -99,7 +108,7 @@ def test_it_needs_the_same_and_fits_the_same_nodes(
 
 def told(**how: Any) -> set[str]:
     """The ways that some seed takes: the first word of each that is no number."""
-    found = (one for seed in range(200) for one in variation(seed, **how).vary(plain(cpu="2")))
+    found = (one for seed in range(200) for one in variation(seed, **how).vary(plain(cpu="2")).values())
     return {one.lstrip("0123456789 ").partition(" ")[0] for one in found}
 
 
@@ -109,6 +118,40 @@ def test_every_way_is_taken_by_some_seed_and_none_that_is_excluded() -> None:
     assert told() - without == {"tolerations", "a", "node"}
     assert told() - told(excluded=frozenset({"core/fit-extended"}), offered={STORAGE, DEVICE}) == {DEVICE}
     assert told() - told(offered=()) == {DEVICE, STORAGE}
+
+
+def test_kinds_that_are_left_out_are_not_taken_also_if_they_are_found_later() -> None:
+    left_out: set[str] = set()
+    varied = variation(1, left_out=left_out)
+    left_out |= {"node affinity", "limits"}
+    assert {kind for _ in range(200) for kind in varied.vary(plain(cpu="2"))} == KINDS.keys() - left_out
+
+
+def test_the_clause_about_a_kind_that_is_left_out_has_it_in_full_in_each_pod() -> None:
+    left_out = ["a node selector", "limits"]
+    varied = variation(1, left_out=left_out, about="core/node-selector")
+    for _ in range(20):
+        pod = plain(cpu="2")
+        assert {"a node selector", "limits"} & varied.vary(pod).keys() == {"a node selector"}
+        assert pod["spec"]["nodeSelector"] == dict(NODE_LABELS)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_kind_by_itself_changes_the_pod_in_this_way_only(kind: str) -> None:
+    before = plain(cpu="2")
+    pod = copy.deepcopy(before)
+    assert variation(1).vary_fully(pod, kind)
+    others = [field for field in ("metadata", "spec") if pod[field] != before[field]]
+    assert len(others) == 1
+    assert refusing(as_defaulted(pod)) == refusing(before)
+
+
+def test_a_kind_in_full_has_all_that_some_seed_adds() -> None:
+    selected = plain()
+    variation(1).vary_fully(selected, "a node selector")
+    assert selected["spec"]["nodeSelector"] == dict(NODE_LABELS)
+    operators = set(variation(1).vary_fully(plain(), "node affinity").split("(")[1].rstrip(")").split(", "))
+    assert operators >= {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -141,7 +141,7 @@ class World:
             did=lambda what, *, in_time: self.said.append((what, in_time)),
             never_did=lambda what: (what, True) not in self.said and (what, False) in self.said,
             next_generation=lambda: "generation-1", asked_apart=set(), asked_at=-math.inf,
-            probes_apart=False, reserved_nodes=(),
+            probes_apart=False, reserved_nodes=(), left_out=set(),
         )  # fmt: skip
         self.context = Context.of(self.trial, CLAUSE)
         self.pods = PodChanges(self.context)

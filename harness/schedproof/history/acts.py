@@ -122,6 +122,13 @@ class Broken(OfCase, kind="broken"):
     """The case has shown that the candidate ignores its subject: only clauses that depend on it are no longer tried."""
 
 
+class LeftOut(OfCase, kind="left-out"):
+    """After the case, the candidate bound plain pods, but not all pods with these changes: later pods do without."""
+
+    kinds: dict[str, str]
+    """Each kind of variation, such as `node affinity`, and the clause about it."""
+
+
 class Trouble(OfCase, kind="trouble"):
     """The harness could not do its part."""
 

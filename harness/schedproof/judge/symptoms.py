@@ -11,11 +11,11 @@ import collections
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 from schedproof.candidate.kinds import weighed_beyond_int64
-from schedproof.history.acts import Expect, LineFault
+from schedproof.history.acts import Expect, LeftOut, LineFault
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
@@ -46,6 +46,10 @@ KINDS: Mapping[str, Code] = {
     "query-without-result": Code(
         "the candidate's query finds no series",
         "compare the names and labels of the query with those that Prometheus has",
+    ),
+    "unbound-with": Code(
+        "pods with a certain field are not bound, although plain pods are",
+        "check how this field is read: the timeline names what the unbound pods have",
     ),
     "weight-overflows": Code(
         "scores times the extender's weight exceed int64, and overflow",
@@ -85,6 +89,7 @@ _EXPLAINED: Mapping[str, frozenset[str]] = {
     "call-unanswered": _UNBOUND | {"call-failed", "call-too-slow", "call-unanswered"},
     "query-refused": _UNBOUND | {"no-samples-seen", "probe-not-on-quietest", "no-scores"},
     "query-without-result": _UNBOUND | {"no-samples-seen", "probe-not-on-quietest", "no-scores"},
+    "unbound-with": frozenset({"not-bound-in-time"}),
     "weight-overflows": _CHOSEN,
     "needs-readings": frozenset({"not-bound-in-time"}),
     "rule-ignored": frozenset({"infeasible-node"}),
@@ -92,7 +97,9 @@ _EXPLAINED: Mapping[str, frozenset[str]] = {
     "preference": frozenset({"probe-not-on-quietest"}),
 }  # fmt: skip
 """Codes of findings that a fault can lead to."""
-_STRICT = frozenset({"weight-overflows", "needs-readings", "rule-ignored", "never-retried", "preference"})
+_STRICT = frozenset(
+    {"unbound-with", "weight-overflows", "needs-readings", "rule-ignored", "never-retried", "preference"}
+)
 """Faults that leave nothing unproved; each of the others may be the reason for `invalid`, whatever its code."""
 
 _EXCEPTION = re.compile(r"(?<=Error)\b|(?<=Exit)\b|(?<=Exception)\b")
@@ -101,13 +108,16 @@ _QUOTED = 160
 """The largest number of characters of a quoted response."""
 
 
-def symptoms(history: History, case: str, finding: Finding, *, whole_run: bool) -> list[Symptom]:
+def symptoms(
+    history: History, case: str, finding: Finding, *, whole_run: bool, left_out: Sequence[str] = ()
+) -> list[Symptom]:
     """The faults that explain a finding which did not pass, in the order of `KINDS`.
 
     Args:
         history: up to the end of the case.
         case: the clause.
         finding: on it.
+        left_out: kinds of variation with which pods were not bound, as was found out by the case.
         whole_run: whether it is judged over the whole run.
     """
     if finding.code == JUDGE_RAISED:
@@ -118,13 +128,17 @@ def symptoms(history: History, case: str, finding: Finding, *, whole_run: bool) 
         _refused(history, begin, end, finding),
         _unanswered(history, begin, end),
         _queries(history, case),
+        _unbound_with(history, case, left_out),
         _overflow(history),
         _outage(history, case),
         _rules(finding),
         _untried(history, case),
         _preference(finding),
     )
-    return [symptom for symptom in found if _explains(symptom.kind, finding)]
+    seen = [symptom for symptom in found if _explains(symptom.kind, finding)]
+    # A pod that is not bound because of a field is retried in vain, too.
+    retried_in_vain = any(symptom.kind == "unbound-with" for symptom in seen)
+    return [symptom for symptom in seen if not (retried_in_vain and symptom.kind == "never-retried")]
 
 
 def _explains(kind: str, finding: Finding) -> bool:
@@ -226,6 +240,17 @@ def _error_of(answer: str) -> str:
         return str(json.loads(answer)["error"])[:_QUOTED]
     except (ValueError, KeyError, TypeError):
         return _quoted(answer)
+
+
+def _unbound_with(history: History, case: str, left_out: Sequence[str]) -> Iterator[Symptom]:
+    """The kind of variation with which pods are not bound: found out by this case, or by an earlier case if this case
+    is about it.
+    """
+    earlier = (kind for record in history.of(LeftOut) for kind, clause in record.kinds.items() if clause == case)
+    for kind in (*earlier, *left_out):
+        text = f"between two cases, plain pods were bound, but not all pods with {kind}"
+        yield Symptom("unbound-with", kind, text)
+        return
 
 
 def _overflow(history: History) -> Iterator[Symptom]:

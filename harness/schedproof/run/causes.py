@@ -17,6 +17,7 @@ from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE
 from schedproof.judge.codes import CODES, Code
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
+from schedproof.stimulus.variation import KINDS as VARIATIONS
 
 _CONFIGURATION = (
     "config-version-not-served", "plugin-not-registered", "plugin-name-taken", "plugin-not-enabled", "args-refused",
@@ -88,6 +89,8 @@ class Cause:
             return _RULES[self.about][0]
         if self.kind in ("process-ended", "request-refused", "call-unanswered"):
             return f"{self._entry.meaning} ({self.about})"
+        if self.kind == "unbound-with":
+            return f"pods with {self.about} are not bound, although plain pods are"
         return self._entry.meaning
 
     @property
@@ -116,12 +119,19 @@ class Cause:
             rules = verdict.evidence.get("rules", []) if self.kind == "rule-ignored" else [self.about]
             return (
                 CATALOGUE[verdict.clause].last, verdict.outcome != "failed",
-                self.kind == "rule-ignored" and verdict.clause != _RULES[self.about][1],
+                self._own_clause not in ("", verdict.clause),
                 rules.index(self.about), len(rules),
                 not self._decision_of(verdict),
             )  # fmt: skip
 
         return min(self.verdicts, key=turn)
+
+    @property
+    def _own_clause(self) -> str:
+        """The clause that is about this fault alone; "" if there is none."""
+        if self.kind == "rule-ignored":
+            return _RULES[self.about][1]
+        return VARIATIONS.get(self.about, "") if self.kind == "unbound-with" else ""
 
     @property
     def decision(self) -> dict[str, Any] | None:

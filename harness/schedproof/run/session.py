@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import gc
 import shutil
 import time
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from schedproof.foundation.errors import CandidateError, HostError, SchedproofEr
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
 from schedproof.foundation.private import make_private
 from schedproof.foundation.progress import Progress
-from schedproof.history.acts import Broken, Selected
+from schedproof.history.acts import Broken, LeftOut, Selected
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.clause import RETRIED, STEERED, TRIED_AGAIN
 from schedproof.judge.judge import applies, dependent, judge, left_out_by
@@ -29,8 +30,10 @@ from schedproof.run.launch import KeptCluster, Settings, check, launch
 from schedproof.run.result import CandidateResult, RunResult
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.last_round import last_round
+from schedproof.stimulus.outside import binds_pods, unbound
 from schedproof.stimulus.scoring.scorers import build_scorers
 from schedproof.stimulus.trial import Trial, describe_cluster
+from schedproof.stimulus.variation import KINDS
 
 _LEAST_FREE = 64 << 20
 """Bytes that must be free in the report folder: a run of twenty clauses writes some 10 MB."""
@@ -65,6 +68,8 @@ class Session:
         """Clauses by which the candidate has shown that it ignores what they are about, and on which others stand."""
         self._suspected_by = ""
         """The clause by which the candidate may have shown that it schedules no pods; looked into once it is over."""
+        self._binds: bool | None = None
+        """Whether the candidate bound plain pods after the present case; None if that was not tried."""
         self._stopped = False
 
     @property
@@ -195,6 +200,9 @@ class Session:
     def begin(self, candidate: Candidate, clause: str) -> Case:
         """Begin the trial of one clause."""
         trial = self.trial(candidate)
+        # The record grows with the run, and each full garbage collection would go through it again: the taps, which
+        # are on the candidate's path, would not respond for seconds on a busy machine.
+        gc.freeze()
         self._hopeless = bool(self._cause)
         trial.let_patient_wait()
         self._case = Case(trial, clause)
@@ -245,12 +253,18 @@ class Session:
                 self.result.timings[f"{candidate.name} {clause}"] = time.monotonic() - self._began
             if CATALOGUE[clause].last:
                 trial.over()
-            history = trial.history()
-        verdict = dataclasses.replace(judge(history, clause), instance=self._instance)
-        self.result.candidates[candidate.name].verdicts.append(verdict)
+            verdicts = self.result.candidates[candidate.name].verdicts
+            verdicts.append(self._judged(trial, clause))
+            did_not_pass = verdicts[-1].outcome in ("failed", "invalid") and not CATALOGUE[clause].last
+            if did_not_pass and self._case is not None and self._leave_out(self._case):
+                verdicts[-1] = self._judged(trial, clause)
+            verdict = verdicts[-1]
         self._stopped |= self.settings.fail_fast and verdict.did_not_pass
         self._learn_from(verdict, trial)
         return verdict
+
+    def _judged(self, trial: Trial, clause: str) -> Verdict:
+        return dataclasses.replace(judge(trial.history(), clause), instance=self._instance)
 
     def _learn_from(self, verdict: Verdict, trial: Trial) -> None:
         """See what need not be tried, as it would fail by what this clause has shown."""
@@ -279,14 +293,38 @@ class Session:
         if case is None or self.result.error is not None:
             return
         suspected_by, self._suspected_by = self._suspected_by, ""
+        binds, self._binds = self._binds, None
         try:
             case.close()
             # A clause may have failed for a reason of its own: plain pods tell, now that the world is calm.
-            if suspected_by and not self.settings.keep_going and not case.trial.binds_pods():
+            if suspected_by and binds is None and not self.settings.keep_going:
+                binds = binds_pods(case.trial)
+            if suspected_by and binds is False:
                 self._try_no_more(case.trial, suspected_by)
         except SchedproofError as error:
             self.result.error = error
             raise
+
+    def _leave_out(self, case: Case) -> bool:
+        """Find out whether pods of a case stayed unbound because of how they were varied, and return whether so.
+
+        This is recorded, and further pods do without these kinds of variation. The case is closed.
+        """
+        trial = case.trial
+        kinds = trial.to_look_into(case.pods.unbound_variations)
+        if not kinds:
+            return False
+        case.close()
+        self._binds = binds_pods(trial)
+        found = unbound(trial, kinds) if self._binds else []
+        if found:
+            trial.left_out.update(found)
+            trial.recorder.add(LeftOut(case=case.clause, kinds={kind: KINDS[kind] for kind in found}))
+            self._progress.note(
+                f"{trial.candidate.name} binds plain pods, but not all pods with {', '.join(found)} "
+                f"({case.clause}): pods of further clauses do without"
+            )
+        return bool(found)
 
     def _close_trial(self) -> None:
         trial, self._trial, self._cause = self._trial, None, ""

@@ -62,6 +62,8 @@ class Case:
         chance: the number of probes that a random choice does not pass.
     """
 
+    _closed = False
+
     def __init__(self, trial: Trial, clause: str) -> None:
         context = Context.of(trial, clause)
         self._context, self._recorder = context, trial.recorder
@@ -316,7 +318,13 @@ class Case:
         return changed
 
     def close(self) -> None:
-        """Restore the cluster and the candidate's connections, so that the next case begins in the same state."""
+        """Restore the cluster and the candidate's connections, so that the next case begins in the same state.
+
+        Further calls do nothing.
+        """
+        if self._closed:
+            return
+        self._closed = True
         made = vars(self)
         if "scores" in made:
             self.scores.undo()

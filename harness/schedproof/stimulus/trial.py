@@ -6,6 +6,7 @@ import contextlib
 import math
 import platform
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,13 @@ from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import RbacSpec
 from schedproof.candidate.placeholders import fill
 from schedproof.candidate.scheduler_config import scheduler_configuration
-from schedproof.candidate.timing import ClaimedDeadlines
 from schedproof.clusters import bootstrap
 from schedproof.clusters.api import Manifest
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.clusters.cluster import Cluster
 from schedproof.daemons.scheduler import Scheduler, start_scheduler
 from schedproof.deploy.attachment import Attachment
-from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.private import make_private
-from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import PodCreated, Rights, Run, RunCandidate, RunCluster, RunEnd, ShownSeen, Users
 from schedproof.history.history import History
 from schedproof.history.observations import KeptWaiting
@@ -46,6 +44,8 @@ CONTROL = "schedproof-control"
 
 _QUICK = Effort()
 
+_TRIALS = 2
+"""How often a kind of variation is tried by itself: some have forms that not every trial has."""
 _PATIENTS = 4
 _BETWEEN_PATIENTS = 20.0
 """Seconds."""
@@ -97,6 +97,9 @@ class Trial:
         """Whether the candidate has bound no pod that it was given time for; None before the first such pod."""
         self.ignores_selectors = False
         """Whether it has bound a pod to another node than the pod selects, although that node was free."""
+        self.left_out: set[str] = set()
+        """Kinds of variation with which it binds no pods, although it binds plain pods: further pods do without."""
+        self._looked_into: Counter[str] = Counter()
         self.is_over = False
         """Whether the run has tried all that it had to try."""
         self._closing = contextlib.ExitStack()
@@ -262,41 +265,11 @@ class Trial:
         """Whether it has missed a deadline for `what`, and has never met one."""
         return not self._keep_going and self._done.get(what) is False
 
-    def binds_pods(self) -> bool:
-        """Whether the candidate binds two pods that fit on every node, one after the other, each by its deadline.
-
-        A candidate that ends after each Binding does not bind the second pod. The pods are deleted afterwards.
-        """
-        try:
-            self.attachment.restart_if_ended()
-            for name in ("plain-1", "plain-2"):
-                self._await_binding(name)
-        except (CandidateError, DeadlineExceededError):
-            return False
-        self.waited(for_nothing=False)
-        return True
-
-    def _await_binding(self, name: str) -> None:
-        manifest = pod_manifest(name, self.candidate.scheduler_name, image=self.cluster.workload_image, cpu="100m")
-        self.surroundings.dress_pod(manifest)
-        pod = Pod.created(self.cluster.api.create("pods", manifest, self.namespace))
-
-        def bound() -> None:
-            self.recorder.check()
-            if pod.uid in self.recorder.placed:  # it may be gone by now, evicted by a taint
-                return
-            if self.attachment.ended:
-                raise CandidateError(f"{self.candidate.name} has ended", remedy="see its log")
-            raise NotYet(f"{pod.name} is not bound")
-
-        claimed = ClaimedDeadlines.of(self.candidate.claims.timing)
-        deadline = max(claimed.bind, claimed.takeover, key=lambda deadline: deadline.seconds)
-        try:
-            self.usable_time.begin().wait_for(
-                bound, deadline, what="a plain pod to be bound", wake=self.recorder.changed
-            )
-        finally:
-            self.cluster.api.delete_if_there("pods", pod.name, self.namespace)
+    def to_look_into(self, kinds: Iterable[str]) -> list[str]:
+        """Return those kinds of variation that are still to be tried by themselves, and count that as a trial."""
+        found = sorted(kind for kind in kinds if self._looked_into[kind] < _TRIALS and kind not in self.left_out)
+        self._looked_into.update(found)
+        return found
 
     def start_control(self) -> None:
         """Start the control scheduler beside the candidate, unless it runs already."""

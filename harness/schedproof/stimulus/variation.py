@@ -73,6 +73,16 @@ _LEAST_LIMIT = MappingProxyType({"cpu": Fraction(1, 100), "memory": Fraction(32 
 """The least limits with which a real container can run."""
 _CHANCE = 0.4
 """The probability of each kind of change."""
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "several containers": "core/fit-cpu", "an init container": "core/fit-init", "limits": "core/fit-cpu",
+        "amounts in other units": "core/fit-cpu", "an extended resource": "core/fit-extended",
+        "ephemeral storage": "core/fit-ephemeral", "more labels": "core/binds", "an annotation": "core/binds",
+        "tolerations": "core/toleration", "node affinity": "core/node-affinity",
+        "a node selector": "core/node-selector",
+    }
+)  # fmt: skip
+"""Each kind of change, and the clause about it."""
 
 
 class Variation:
@@ -84,6 +94,9 @@ class Variation:
         labelled: whether nodes have `NODE_LABELS`.
         offered: returns which of `DEVICE` and `STORAGE` all nodes now have enough of.
         real: whether kubelets run the pods: then there are few containers, with limits that they can run with.
+        about: the clause whose case creates the pods; changes that this clause is about are made in full.
+        left_out: kinds of changes that are not made; it may grow meanwhile. In the clause about such a kind, each pod
+            has the change.
     """
 
     def __init__(
@@ -94,21 +107,37 @@ class Variation:
         labelled: bool,
         real: bool,
         offered: Callable[[], Collection[str]] = tuple,
+        about: str = "",
+        left_out: Collection[str] = (),
     ) -> None:
         self._random, self._real, self._labelled, self._offered = source, real, labelled, offered
         self._expressions = [*_ANYWHERE, *(_LABELLED if labelled else ())]
-        ways = (
-            ("core/fit-cpu", self._split), ("core/fit-init", self._init), ("core/fit-cpu", self._limit),
-            ("core/fit-cpu", self._spell), ("core/fit-extended", self._ask(DEVICE)),
-            ("core/fit-ephemeral", self._ask(STORAGE)), ("core/binds", self._label), ("core/binds", self._annotate),
-            ("core/toleration", self._tolerate), ("core/node-affinity", self._require),
-            ("core/node-selector", self._select),
-        )  # fmt: skip
-        self._ways = [way for clause, way in ways if not excluded(clause)]
+        self._about, self._left_out = about, left_out
+        self._in_full = False
+        changes: Mapping[str, Callable[[Manifest], str]] = {
+            "several containers": self._split, "an init container": self._init, "limits": self._limit,
+            "amounts in other units": self._spell, "an extended resource": self._ask(DEVICE),
+            "ephemeral storage": self._ask(STORAGE), "more labels": self._label, "an annotation": self._annotate,
+            "tolerations": self._tolerate, "node affinity": self._require, "a node selector": self._select,
+        }  # fmt: skip
+        self._changes = {kind: change for kind, change in changes.items() if not excluded(KINDS[kind])}
 
-    def vary(self, pod: Manifest) -> list[str]:
-        """Change a manifest, and return a description of each change."""
-        return [change for way in self._ways if self._chance() and (change := way(pod))]
+    def vary(self, pod: Manifest) -> dict[str, str]:
+        """Change a manifest, and return kind to description of each change."""
+        found = {}
+        for kind, change in self._changes.items():
+            own, left_out = KINDS[kind] == self._about, kind in self._left_out
+            if own if left_out else self._chance():
+                found[kind] = self.vary_fully(pod, kind) if own else change(pod)
+        return {kind: described for kind, described in found.items() if described}
+
+    def vary_fully(self, pod: Manifest, kind: str) -> str:
+        """Make only this kind of change, with all that it can add. Return its description; "" if it does not apply."""
+        self._in_full = True
+        try:
+            return self._changes[kind](pod)
+        finally:
+            self._in_full = False
 
     def toss(self) -> bool:
         """Return True or False with equal probability."""
@@ -287,7 +316,8 @@ class Variation:
         return f"a selector of {len(chosen)} labels that every node has"
 
     def _some(self, values: Sequence[Any]) -> list[Any]:
-        return self._random.sample(list(values), self._random.randint(1, min(3, len(values))))
+        count = len(values) if self._in_full else self._random.randint(1, min(3, len(values)))
+        return self._random.sample(list(values), count)
 
 
 def spellings(name: str, amount: Fraction) -> Iterator[str]:

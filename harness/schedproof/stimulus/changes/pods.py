@@ -45,12 +45,15 @@ class PodChanges:
         self._numbers: Counter[tuple[str, str]] = Counter()
         """By namespace and name: how many pods were created."""
         self._pods: dict[str, Pod] = {}
+        self._varied: dict[str, tuple[str, ...]] = {}
+        """By uid of each pod, deleted or not: the kinds of its changes."""
         self._real = "real-pods" in context.trial.cluster.capabilities
         """Whether kubelets run bound pods; otherwise kwok simulates them."""
         self._variation = Variation(
             random.Random(f"{context.trial.seed}:{context.clause}:looks"),  # noqa: S311 - reproducible by its seed
             excluded=context.excludes, labelled=context.trial.surroundings.changes_nodes, real=self._real,
             offered=lambda: context.trial.surroundings.beside - context.scarce,
+            about=context.clause, left_out=context.trial.left_out,
         )  # fmt: skip
 
     def create(
@@ -141,15 +144,22 @@ class PodChanges:
         manifest = merged(dict(template), manifest)
         if not scheduler_name:
             self._trial.surroundings.dress_pod(manifest, managed=managed)
-        varied = [] if plain else self._variation.vary(manifest)
+        varied = {} if plain else self._variation.vary(manifest)
         # Taken before the request: consequences of the pod must not precede it in the timeline.
         at = self._recorder.now()
         created = self._api.create("pods", manifest, namespace or self._trial.namespace)
         pod = Pod.created(created)
         self._pods[pod.uid] = pod
+        self._varied[pod.uid] = tuple(varied)
         self._recorder.add(
             PodCreated(
-                at=at, case=self._context.clause, pod=pod.full_name, uid=pod.uid, role=role, phase=phase, varied=varied
+                at=at,
+                case=self._context.clause,
+                pod=pod.full_name,
+                uid=pod.uid,
+                role=role,
+                phase=phase,
+                varied=list(varied.values()),
             )
         )
         self._await_shown(pod)
@@ -350,6 +360,12 @@ class PodChanges:
                 raise NotYet(f"its status is {status}")
 
         wait_for(probe, POD_PHASE, what=f"{pod.name} to be {phase}", wake=self._recorder.changed)
+
+    @property
+    def unbound_variations(self) -> set[str]:
+        """The kinds of changes of those pods that were never bound."""
+        unbound = (kinds for uid, kinds in self._varied.items() if uid not in self._recorder.placed)
+        return {kind for kinds in unbound for kind in kinds}
 
     @property
     def present(self) -> list[Pod]:
