@@ -71,13 +71,16 @@ def test_candidate_without_samples_is_invalid(query: dict[str, Any]) -> None:
     told(idle(query=query).verdict(), "invalid", "no-samples-seen")
 
 
-def test_each_load_must_have_been_read() -> None:
+@pytest.mark.parametrize(("seconds", "code"), [(1.2, "no-samples-seen"), (3.0, "answered-late")])
+def test_each_load_must_have_been_read(seconds: float, code: str) -> None:
+    """While the harness does not run, its tap forwards no query."""
     h = idle()
     h.load(1, IDLE)
     h.pod("probe-2", phase=1)
+    h.wait(seconds, etcd=0.1)
     h.bind("probe-2", "node-1")
     h.expect("probe-2", "bound")
-    told(h.verdict(), "invalid", "no-samples-seen")
+    told(h.verdict(), "invalid", code)
 
 
 @pytest.mark.parametrize("fields", [{"status": 0}, {"status": 500, "error": "boom"}, {"scores": None}])

@@ -15,6 +15,7 @@ from schedproof.history.world import RESERVED
 from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, judge_recovery
+from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.scored import found_something, queries, unscored
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -36,7 +37,13 @@ def judge_zero_traffic(history: History, case: str) -> Finding:
     loads = [record.traffic for record in history.of(NodesLoad, case)]
     if not all(loads) or not loads or any(any(load.values()) for load in loads):
         return invalid("load-not-shown", "the nodes had traffic")
-    if not all(_has_read(history, case, record) for record in history.of(NodesLoad, case)):
+    late = LateDecisions(history)
+    for load in history.of(NodesLoad, case):
+        begin, last = _span(history, case, load)
+        if any(begin <= query.at <= last and found_something(query) for query in history.of(PrometheusQuery)):
+            continue
+        if why := late.why_between(load.at, last):
+            return invalid(LATE, f"{why}, and the candidate then placed pods without a query")
         return invalid("no-samples-seen", _why_nothing_was_read(history, case))
     bound = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     if not any(len(rule_binding(history, history.bindings[pod.uid]).feasible) > 1 for pod in bound):
@@ -44,16 +51,14 @@ def judge_zero_traffic(history: History, case: str) -> Finding:
     return finding
 
 
-def _has_read(history: History, case: str, load: NodesLoad) -> bool:
-    """Whether a query returned a value between the start of this load and the Binding of the last pod under it."""
+def _span(history: History, case: str, load: NodesLoad) -> tuple[float, float]:
+    """From when a query could show this load until the Binding of the last pod under it."""
     network = history.claims.network
     assert network is not None
     end = next((record.at for record in history.of(NodesLoad, case) if record.at > load.at), math.inf)
-    # The load is on record once readings from before it are too old to be used.
-    begin = load.at - network.staleness
     bound = [history.bindings[pod.uid].at for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
-    last = max((at for at in bound if load.at <= at < end), default=-math.inf)
-    return any(begin <= query.at <= last and found_something(query) for query in history.of(PrometheusQuery))
+    # The load is on record once readings from before it are too old to be used.
+    return load.at - network.staleness, max((at for at in bound if load.at <= at < end), default=-math.inf)
 
 
 def _why_nothing_was_read(history: History, case: str) -> str:
