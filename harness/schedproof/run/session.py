@@ -337,6 +337,10 @@ class Session:
         except SchedproofError as error:
             # Its last acts could not be recorded. Everything is down all the same, and the run has its reason to fail.
             self.result.error = self.result.error or error
+        # The record is no longer needed; with `--watch`, a process has many.
+        del trial
+        gc.unfreeze()
+        gc.collect()
 
     def close(self) -> None:
         try:
