@@ -284,6 +284,7 @@ class TestProgram:
         apiserver.objects = {"pods": [large], "nodes": [node("a")], "namespaces": []}
         with contextlib.closing(Program(apiserver, tmp_path)) as program:
             eventually(lambda: apiserver.seen("PATCH"), "a condition", program)
+            assert program.process.poll() is None
             for number in range(5):
                 apiserver.send("pods", "ADDED", pod(f"sentinel-{number}"))
             eventually(lambda: len(apiserver.seen("POST", "/binding")) == 5, "the sentinels", program)

@@ -240,13 +240,13 @@ class ExtenderStimulus:
         self._send("GET", path, b"", f"{path} its health")
 
     def _send(self, method: str, path: str, body: bytes, what: str) -> None:
+        if self._waited_in_vain > _PATIENCE:
+            return
         headers = {
             "Content-Type": "application/json",
             "Accept-Encoding": "gzip",
             HARNESS: f"{self._context.clause} {what}",
         }
-        if self._waited_in_vain > _PATIENCE:
-            return
         begin = time.monotonic()
         # The tap records the response, or that there was none.
         status, _ = exchange(connect(self._tap.url, _ANSWER_SECONDS), method, path, body, headers)

@@ -37,12 +37,11 @@ def judge_zero_traffic(history: History, case: str) -> Finding:
     loads = [record.traffic for record in history.of(NodesLoad, case)]
     if not all(loads) or not loads or any(any(load.values()) for load in loads):
         return invalid("load-not-shown", "the nodes had traffic")
-    late = LateDecisions(history)
     for load in history.of(NodesLoad, case):
         begin, last = _span(history, case, load)
         if any(begin <= query.at <= last and found_something(query) for query in history.of(PrometheusQuery)):
             continue
-        if why := late.why_between(load.at, last):
+        if why := LateDecisions(history).why_between(load.at, last):
             return invalid(LATE, f"{why}, and the candidate then placed pods without a query")
         return invalid("no-samples-seen", _why_nothing_was_read(history, case))
     bound = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
