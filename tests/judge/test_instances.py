@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest
-from schedproof.judge.judge import judge_all, merge, pool
+from schedproof.judge.judge import judge, judge_all, merge, pool
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.run.rejudge import rejudge
 
@@ -30,6 +31,21 @@ def instance(case: str, *, node: str = "node-1") -> HistoryBuilder:
 
 def verdict(outcome: Outcome, number: int, *, stale: bool = False) -> Verdict:
     return Verdict("core/alive", "required", outcome, f"said by {number}", stale=stale, instance=number)
+
+
+def unread() -> list[History]:
+    pytest.fail("the histories were read, although the verdicts decide")
+
+
+def with_request(verb: str) -> HistoryBuilder:
+    """A run of a candidate that declares the verbs get and delete of nodes, and uses this one."""
+    rights = {"apiGroups": [""], "verbs": ["get", "delete"], "resources": ["nodes"]}
+    h = HistoryBuilder("controller/rbac-minimal", rbac={"declared": [rights], "schedulers": []})
+    h.records[0]["candidate"]["kind"] = "controller"
+    h.request(verb, "nodes", "node-1")
+    h.end()
+    h.over()
+    return h
 
 
 def test_clause_is_judged_by_the_instance_that_tried_it() -> None:
@@ -59,22 +75,22 @@ def test_whole_run_clause_is_judged_over_all_instances() -> None:
     ],
 )
 def test_worst_outcome_of_all_instances_counts(outcomes: list[Outcome], expected: Outcome, number: int) -> None:
-    merged = merge([verdict(outcome, n) for n, outcome in enumerate(outcomes, 1)])
+    merged = merge([verdict(outcome, n) for n, outcome in enumerate(outcomes, 1)], unread)
     assert (merged.outcome, merged.instance) == (expected, number)
 
 
 def test_order_of_instances_does_not_matter() -> None:
     verdicts = [verdict("passed", 1), verdict("passed", 2), verdict("passed", 3)]
-    assert merge(verdicts) == merge(verdicts[::-1])
+    assert merge(verdicts, unread) == merge(verdicts[::-1], unread)
 
 
 def test_exclusion_needed_by_one_instance_is_not_stale() -> None:
-    merged = merge([verdict("passed", 1, stale=True), verdict("excluded", 2)])
+    merged = merge([verdict("passed", 1, stale=True), verdict("excluded", 2)], unread)
     assert (merged.outcome, merged.stale) == ("excluded", False)
 
 
 def test_exclusion_that_no_instance_needs_is_stale() -> None:
-    assert merge([verdict("passed", 1, stale=True), verdict("passed", 2, stale=True)]).stale
+    assert merge([verdict("passed", 1, stale=True), verdict("passed", 2, stale=True)], unread).stale
 
 
 def test_requests_of_all_instances_are_pooled() -> None:
@@ -82,6 +98,20 @@ def test_requests_of_all_instances_are_pooled() -> None:
     pooled = pool([first, second])
     assert len(list(pooled.of(ApiRequest))) == len(list(first.of(ApiRequest))) + len(list(second.of(ApiRequest)))
     assert len(list(pooled.up_to_end().of(ApiRequest))) == len(list(pooled.of(ApiRequest)))
+
+
+def test_right_that_another_instance_uses_is_not_unused() -> None:
+    histories = [with_request("get").history(), with_request("delete").history()]
+    apart = [judge(history, "controller/rbac-minimal") for history in histories]
+    assert [found.outcome for found in apart] == ["failed", "failed"]
+    assert merge(apart, lambda: histories).outcome == "passed"
+
+
+def test_right_that_no_instance_uses_is_unused() -> None:
+    histories = [with_request("get").history()] * 2
+    assert merge([judge(history, "controller/rbac-minimal") for history in histories], lambda: histories).outcome == (
+        "failed"
+    )
 
 
 def test_verdict_survives_serialization() -> None:

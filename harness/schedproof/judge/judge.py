@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -168,9 +168,8 @@ def _judge_together(histories: Mapping[int, History], clause_id: str) -> Verdict
         # One instance has shown why it was not tried.
         untried = [judge(history, clause_id) for history in histories.values()]
         return next((verdict for verdict in untried if verdict.depends_on), untried[0])
-    if clause.pooled:
-        return judge(pool(list(tried.values())), clause_id)
-    return merge([dataclasses.replace(judge(history, clause_id), instance=n) for n, history in tried.items()])
+    verdicts = [dataclasses.replace(judge(history, clause_id), instance=n) for n, history in tried.items()]
+    return merge(verdicts, lambda: list(tried.values()))
 
 
 def pool(histories: Sequence[History]) -> History:
@@ -182,13 +181,22 @@ def pool(histories: Sequence[History]) -> History:
 
 
 _WORST_FIRST = ("failed", "invalid", "excluded", "passed", "skipped", "not-claimed")
+_FAULTY = frozenset({"failed", "invalid", "excluded"})
 
 
-def merge(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict on a clause that several instances of a candidate were tried on: the worst, and its instance."""
+def merge(verdicts: Sequence[Verdict], histories: Callable[[], Sequence[History]]) -> Verdict:
+    """The verdict on a clause that several instances of a candidate were tried on: the worst, and its instance.
+
+    Args:
+        verdicts: of at least one instance.
+        histories: reads the histories of these instances. For a clause that is `pooled` they are judged together, if
+            an instance found a fault; the requests of the others can only refute it.
+    """
     if len(verdicts) == 1:
         return verdicts[0]
     worst = min(verdicts, key=lambda v: (_WORST_FIRST.index(v.outcome), v.stale, v.instance))
-    if worst.outcome not in ("failed", "invalid", "excluded"):
+    if worst.outcome not in _FAULTY:
         return dataclasses.replace(worst, instance=0)
+    if CATALOGUE[worst.clause].pooled:
+        return judge(pool(histories()), worst.clause)
     return dataclasses.replace(worst, summary=f"instance {worst.instance} of {len(verdicts)}: {worst.summary}")

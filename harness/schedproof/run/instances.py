@@ -10,8 +10,7 @@ from typing import Any
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
 from schedproof.history.history import History
 from schedproof.history.saved import load_records
-from schedproof.judge.catalogue import CATALOGUE
-from schedproof.judge.judge import judge, merge, pool
+from schedproof.judge.judge import merge
 from schedproof.judge.verdict import Verdict
 from schedproof.run.rejudge import instance_folders
 from schedproof.run.result import CandidateResult, RunResult
@@ -61,13 +60,12 @@ class Instances:
     def finish(self) -> None:
         """Give each candidate its verdicts, in the order in which they were selected."""
         for candidate in self._result.candidates.values():
-            tried = {clause: self._verdicts[candidate.candidate.name, clause] for clause in candidate.selected}
-            candidate.verdicts = [
-                self._together(candidate, clause, list(found.values())) for clause, found in tried.items() if found
-            ]
+            tried = [self._verdicts[candidate.candidate.name, clause] for clause in candidate.selected]
+            candidate.verdicts = [self._together(candidate, list(found.values())) for found in tried if found]
 
-    def _together(self, candidate: CandidateResult, clause: str, found: list[Verdict]) -> Verdict:
-        if CATALOGUE[clause].pooled and len(found) > 1:
+    def _together(self, candidate: CandidateResult, found: list[Verdict]) -> Verdict:
+        def histories() -> list[History]:
             homes = instance_folders(self._result.folder / "candidates" / candidate.candidate.name)
-            return judge(pool([History(load_records(homes[verdict.instance])) for verdict in found]), clause)
-        return merge(found)
+            return [History(load_records(homes[verdict.instance])) for verdict in found]
+
+        return merge(found, histories)

@@ -6,6 +6,7 @@ Prometheus does not accept a timestamp of a series twice, so each scenario pushe
 from __future__ import annotations
 
 import dataclasses
+import functools
 import http.client
 import itertools
 import math
@@ -118,7 +119,8 @@ def push(url: str, series: Iterable[Series]) -> None:
     for item in held:
         if id(item.samples) not in encoded:
             encoded[id(item.samples)] = _samples(item.samples)
-    body = b"".join(_field(1, _labels(item.labels) + encoded[id(item.samples)]) for item in held)
+    # The receiver requires labels in order of their names.
+    body = b"".join(_field(1, _labels(tuple(sorted(item.labels.items()))) + encoded[id(item.samples)]) for item in held)
     headers = {
         "Content-Encoding": "snappy",
         "Content-Type": "application/x-protobuf",
@@ -139,11 +141,9 @@ def push(url: str, series: Iterable[Series]) -> None:
 # message Label { string name = 1; string value = 2; }   message Sample { double value = 1; int64 timestamp = 2; }
 
 
-def _labels(labels: Mapping[str, str]) -> bytes:
-    # The receiver requires labels in order of their names.
-    return b"".join(
-        _field(1, _field(1, name.encode()) + _field(2, value.encode())) for name, value in sorted(labels.items())
-    )
+@functools.lru_cache(maxsize=4096)  # the same series are pushed at every scrape interval
+def _labels(labels: tuple[tuple[str, str], ...]) -> bytes:
+    return b"".join(_field(1, _field(1, name.encode()) + _field(2, value.encode())) for name, value in labels)
 
 
 def _samples(samples: Sequence[tuple[float, float]]) -> bytes:
