@@ -36,25 +36,31 @@ _PREFERENCES: Mapping[str, str] = {
 _OUTWEIGHED = "outweighed"
 _RULES: Mapping[str, tuple[str, str]] = {
     "node-affinity": (
-        "nodeSelector or node affinity is ignored: pods are bound to nodes that they do not select",
+        "nodeSelector or node affinity is ignored or misread: pods are bound to nodes that they do not select",
         "core/node-selector",
     ),
-    "resources": ("requests are ignored: pods are bound to nodes with too little room", "core/fit-cpu"),
+    "resources": ("requests are ignored or miscounted: pods are bound to nodes with too little room", "core/fit-cpu"),
     "taints": (
-        "taints are ignored: pods are bound to nodes with taints that they do not tolerate", "core/taint-noschedule",
+        "taints are ignored or misread: pods are bound to nodes with taints that they do not tolerate",
+        "core/taint-noschedule",
     ),
     "cordon": ("cordons are ignored: pods are bound to nodes with spec.unschedulable", "core/cordon"),
     "existence": ("pods are bound to nodes that do not exist", "core/bind-existing-node"),
     "scheduling-gates": ("scheduling gates are ignored: gated pods are bound", "core/scheduling-gates"),
-    "host-ports": ("host ports are ignored: pods are bound to nodes where their port is taken", "core/host-port"),
+    "host-ports": (
+        "host ports are ignored or misread: pods are bound to nodes where their port is taken", "core/host-port",
+    ),
     "pod-affinity": (
-        "affinity or anti-affinity between pods is ignored or misinterpreted", "core/pod-anti-affinity",
+        "affinity or anti-affinity between pods is ignored or misread", "core/pod-anti-affinity",
     ),
     "topology-spread": ("topology spread constraints are ignored or miscounted", "core/topology-spread"),
     "volumes": (
-        "volumes are ignored: pods are bound to nodes where their volumes are unusable", "core/volume-node-affinity",
+        "volumes are ignored or misread: pods are bound to nodes where their volumes are unusable",
+        "core/volume-node-affinity",
     ),
-    "devices": ("devices are ignored: pods are bound to nodes without the devices that they claim", "core/dra"),
+    "devices": (
+        "devices are ignored or miscounted: pods are bound to nodes without the devices that they claim", "core/dra",
+    ),
 }  # fmt: skip
 """The headline for an ignored rule of the oracle, and the clause that is about that rule alone.
 
