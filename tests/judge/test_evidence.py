@@ -53,6 +53,7 @@ def test_decision_has_a_row_with_all_known_facts_for_each_node() -> None:
     assert table(decided(), expected="node-2") == {
         "pod": "sp-tested/probe-1",
         "requests": [{"cpu": "2"}],
+        "varied": [],
         "expected": "node-2",
         "chosen": "node-1",
         "query": "rate(x[2s])",
@@ -80,6 +81,16 @@ def test_unbound_pod_is_shown_with_its_requests() -> None:
     shown = table(h, manifest=h.history().manifests[h.uid("probe-1")])
     assert (shown["pod"], shown["chosen"], shown["requests"]) == ("sp-tested/probe-1", "", [{"cpu": "2"}])
     assert not any(row["chosen"] for row in shown["nodes"])
+
+
+def test_decision_has_what_was_varied_on_its_pod() -> None:
+    h = decided()
+    h.pod("probe-1", cpu="2")
+    h.records[-2]["varied"] = ["3 containers", "limits (higher)"]
+    h.bind("probe-1", "node-1")
+    assert table(h)["varied"] == ["3 containers", "limits (higher)"]
+    text = explain(Verdict(CASE, "required", "failed", "", {"decisions": [table(h)]}), AGAIN)
+    assert "requests cpu 2; varied: 3 containers, limits (higher)" in " ".join(text.split())
 
 
 # -- the timeline

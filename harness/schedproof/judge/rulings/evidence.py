@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from schedproof.history.acts import Reading
+from schedproof.history.acts import PodCreated, Reading
 from schedproof.history.history import History
 from schedproof.history.observations import LogTail, NodeScore, ProcessEvent
 from schedproof.history.watched import Binding
@@ -31,7 +31,8 @@ def decision_table(
 
     The harness's own node, which repels pods, is included only if the pod was bound to it.
 
-    `expected` is a node, or several with " or " between them.
+    `expected` is a node, or several with " or " between them. `varied` is how the pod differs in looks from the case's
+    description (`PodCreated`).
 
     A row: `node`, `feasible`, `reasons`, `rules` (the oracle's, that exclude the node), `traffic` (bytes per second as
     Prometheus had it at the decision, None if not read), `scores` (scorer to score), `expected`, `chosen`, and `room`
@@ -53,6 +54,7 @@ def decision_table(
             (container.get("resources") or {}).get("requests") or {}
             for container in pod.get("spec", {}).get("containers", ())
         ],
+        "varied": next((r.varied for r in history.of(PodCreated) if r.uid == metadata.get("uid")), []),
         "expected": expected,
         "chosen": chosen,
         "query": reading.query if reading is not None else "",

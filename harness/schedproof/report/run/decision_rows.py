@@ -51,10 +51,17 @@ def decision_table(decision: Mapping[str, Any], *, rows: int = 0) -> Table:
 
 
 def decision_title(decision: Mapping[str, Any]) -> str:
-    """Return the pod, its requests, and the chosen node."""
+    """Return the pod, its requests and looks, and the chosen node."""
+    looks = f" ({pod_looks(decision)})" if pod_looks(decision) else ""
+    return f"{decision['pod']}{looks} -> {decision['chosen'] or 'nowhere'}, of {len(decision['nodes'])} nodes"
+
+
+def pod_looks(decision: Mapping[str, Any]) -> str:
+    """Return the pod's requests, as written in its manifest, and how the harness varied the manifest."""
     asks = ", ".join(f"{name} {amount}" for requests in decision["requests"] for name, amount in requests.items())
-    requested = f" (requests {asks})" if asks else ""
-    return f"{decision['pod']}{requested} -> {decision['chosen'] or 'nowhere'}, of {len(decision['nodes'])} nodes"
+    # Missing in reports of earlier versions.
+    varied = ", ".join(decision.get("varied", ()))
+    return "; ".join(filter(None, (asks and f"requests {asks}", varied and f"varied: {varied}")))
 
 
 def _shown(nodes: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from schedproof.oracle.resources import amount_of
+from schedproof.report.run.decision_rows import pod_looks
 from schedproof.report.run.decisions import scorers
 
 Row = Mapping[str, Any]
@@ -64,7 +65,7 @@ def decision_picture(decision: Mapping[str, Any]) -> dict[str, Any]:
         for place, row in enumerate(nodes)
     ]
     alike = ", ".join(f"{name} {score}" for name, score in scores.alike.items())
-    return {**decision, "asks": _asks(decision), "columns": columns, "alike": alike, "rows": rows}
+    return {**decision, "looks": pod_looks(decision), "columns": columns, "alike": alike, "rows": rows}
 
 
 def scoring_picture(scoring: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,12 +95,6 @@ def _scored(question: Mapping[str, Any], of: str) -> dict[str, Any]:
 def _is_right(row: Row, nodes: Sequence[Row]) -> bool:
     """Whether a chosen node is feasible, and expected if the decision has expected nodes."""
     return bool(row["feasible"] and (row["expected"] or not any(other["expected"] for other in nodes)))
-
-
-def _asks(decision: Mapping[str, Any]) -> str:
-    """Return all of the pod's requests, as written in its manifest."""
-    requested = [f"{name} {amount}" for requests in decision["requests"] for name, amount in requests.items()]
-    return ", ".join(requested)
 
 
 def _traffic(nodes: Sequence[Row]) -> Iterator[Column]:
