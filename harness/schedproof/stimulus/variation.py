@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from schedproof.clusters.api import Manifest
+from schedproof.foundation.counted import counted
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.worlds.world import REQUIRED
 
@@ -268,7 +269,7 @@ class Variation:
             return ""
         chosen = self._some(free)
         labels.update({name: more[name] for name in chosen})
-        return f"{len(chosen)} labels"
+        return counted(len(chosen), "label")
 
     def _annotate(self, pod: Manifest) -> str:
         text = self._random.choice(("", "true", '{"a": "b"}', "x" * 2_000, "\u00fc\u4e16\n"))
@@ -279,7 +280,7 @@ class Variation:
     def _tolerate(self, pod: Manifest) -> str:
         chosen = self._some(_TOLERATIONS)
         pod["spec"]["tolerations"] = [*pod["spec"].get("tolerations", ()), *(dict(toleration) for toleration in chosen)]
-        return f"{len(chosen)} tolerations for taints that no node has"
+        return f"{counted(len(chosen), 'toleration')} for taints that no node has"
 
     def _require(self, pod: Manifest) -> str:
         """Add to its required node affinity expressions that every node matches, and perhaps a term that none does."""
@@ -313,7 +314,7 @@ class Variation:
             return ""
         chosen = {name: NODE_LABELS[name] for name in self._some(list(NODE_LABELS))}
         pod["spec"]["nodeSelector"] = {**(pod["spec"].get("nodeSelector") or {}), **chosen}
-        return f"a selector of {len(chosen)} labels that every node has"
+        return f"a selector of {counted(len(chosen), 'label')} that every node has"
 
     def _some(self, values: Sequence[Any]) -> list[Any]:
         count = len(values) if self._in_full else self._random.randint(1, min(3, len(values)))
