@@ -39,7 +39,7 @@ NOT_DRAWN = {
     "defects/keeps-first-namespace-labels", "defects/keeps-needed-namespace-labels",
     # pods that fit later: no world waits for them
     "defects/finished-wakes-no-pod",
-    # the node that shows what a candidate has seen is cordoned: nothing is shown, and the clause is invalid
+    # pods that tolerate a cordon and fit nowhere else
     "defects/cordon-is-absolute",
 }  # fmt: skip
 """Clauses and defects that generated worlds do not cover."""

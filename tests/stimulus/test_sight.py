@@ -16,7 +16,7 @@ from schedproof.history.acts import Aged, Expect, Missed, PodCreated, ShownSeen,
 from schedproof.history.world import RESERVED
 from schedproof.stimulus import sight as module
 from schedproof.stimulus.expectations import CaseOver
-from schedproof.stimulus.reserved import GENERATION, ReservedNode
+from schedproof.stimulus.reserved import ADMITTED, GENERATION, ReservedNode
 from schedproof.stimulus.usable_time import UsableTime
 
 from .world import CLAUSE, NAMESPACE, TOO_LATE, World
@@ -79,6 +79,29 @@ def test_by_a_turn_both_watches_are_shown(world: World, turnstile: ReservedNode,
     assert probe.pod == f"{NAMESPACE}/{seen.pod}"
     assert seen.pod not in world.server.names("pods")
     assert passed == [], "nothing is left to a claim"
+
+
+def test_a_turn_needs_no_toleration_without_key_or_effect(world: World, turnstile: ReservedNode) -> None:
+    world.schedule(selected(world))
+    world.sight.settle()
+    taints = world.server.read("nodes", RESERVED)["spec"]["taints"]
+    assert len(taints) == 3
+    assert all({"key": taint["key"], "operator": "Exists", "effect": taint["effect"]} in ADMITTED for taint in taints)
+
+
+def test_a_candidate_that_shuns_the_turnstile_is_shown_by_another_node(
+    world: World, turnstile: ReservedNode, passed: list[float]
+) -> None:
+    node_of = selected(world)
+    world.schedule(lambda pod: "" if node_of(pod) == RESERVED else node_of(pod))
+    wait_bound, first = world.expect.wait_bound, [False]
+    world.expect.wait_bound = lambda pods, due: first.pop() if first else wait_bound(pods, due)  # type: ignore[method-assign]
+    for turns in (1, 2):
+        world.sight.settle()
+        assert (len(world.of(ShownSeen)), turnstile._free) == (turns, 1)
+    assert passed == [world.context.freshness] * 2
+    assert world.pods.present == []
+    assert world.of(Unseen) == []
 
 
 def test_without_a_turnstile_a_label_shows_the_nodes_and_a_claim_the_pods(world: World, passed: list[float]) -> None:

@@ -134,7 +134,8 @@ class World:
         """Of each wait for Bindings, whether it was for nothing."""
         self.trial: Any = SimpleNamespace(
             cluster=self.cluster, candidate=self.candidate, recorder=self.recorder, attachment=self.attachment,
-            namespace=NAMESPACE, seed=7, waiters={}, reserved=None, ignores_selectors=False, taking_over=False,
+            namespace=NAMESPACE, seed=7, waiters={}, reserved=None, shuns_reserved=False,
+            ignores_selectors=False, taking_over=False,
             surroundings=Surroundings(self.cluster, self.candidate), usable_time=UsableTime(dict),
             history=self.recorder.history, schedules=lambda: None,
             waited=lambda *, for_nothing: self.waits.append(for_nothing),

@@ -29,6 +29,13 @@ GENERATION = "schedproof.dev/generation"
 # Its name is the beginning of its taints' keys.
 _TAINT = {"key": f"schedproof.dev/{RESERVED}", "effect": "NoSchedule"}
 _EVICTING = {"key": f"schedproof.dev/{RESERVED}-evicting", "effect": "NoExecute"}
+ADMITTED = [
+    *({**taint, "operator": "Exists"} for taint in (_TAINT, _EVICTING, {"key": CORDONED, "effect": "NoSchedule"})),
+    *TOLERATE_ALL,
+]
+"""Tolerations of a pod that may use the node, each taint by its key and effect: a toleration without them is misread by
+some schedulers, which is not what a turn is about.
+"""
 _CPUS = 100_000
 """The CPUs of the node: more than there are turns in a run, each of which frees one."""
 _PODS = 1_000

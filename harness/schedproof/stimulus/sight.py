@@ -14,8 +14,8 @@ from schedproof.history.world import RESERVED
 from schedproof.stimulus.changes.pods import PodChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.expectations import Expectations
-from schedproof.stimulus.pods import TOLERATE_ALL, Pod
-from schedproof.stimulus.reserved import GENERATION, Turn
+from schedproof.stimulus.pods import Pod
+from schedproof.stimulus.reserved import ADMITTED, GENERATION, Turn
 from schedproof.stimulus.status import PodStatus
 from schedproof.traffic.readings import traffic_query
 
@@ -48,26 +48,29 @@ class Sight:
 
         Nodes and pods reach it by separate watches (or polls), and the reserved node shows both: see `ReservedNode`.
         A candidate that binds the probe to another node ignores selectors, which the case is not about: it gets
-        `_PROPAGATION` seconds. If the reserved node does not exist or cannot be used, a label of another node shows
-        that nodes were seen (if nodes may not be changed, any Binding does); pods count as seen once the claimed
-        freshness has passed.
+        `_PROPAGATION` seconds. If there is no reserved node, a label of another node shows that nodes were seen, and
+        pods count as seen once the claimed freshness has passed. Nodes do so too after any Binding, if they may not be
+        changed, or if the candidate binds other pods but none to the reserved node, for example because of its cordon.
         """
         turn = self._turn()
         node, selector = "", {}
         if turn is not None:
             node, selector = RESERVED, {GENERATION: turn.label}
-        elif "change-nodes" in self._cluster.capabilities:
+        elif "change-nodes" in self._cluster.capabilities and not self._trial.shuns_reserved:
             node, selector = self._node, {GENERATION: self._trial.next_generation()}
             self._context.api.merge("nodes", node, {"metadata": {"labels": selector}})
         cpu = turn.cpu if turn is not None else ""
-        probe = self._pods.create(
-            "settle", role="settle", plain=True, nodeSelector=selector, tolerations=TOLERATE_ALL, cpu=cpu
-        )
+        probe = self._probe(nodeSelector=selector, tolerations=ADMITTED, cpu=cpu)
         due = self._expect.due(self._context.deadlines.bind)
         in_time = self._expect.wait_bound([probe], due)
         if not in_time and self._pods.remove_misplaced():
             # A misplaced pod occupied the room of the probe.
             in_time = self._expect.wait_bound([probe], due)
+        if not in_time and turn is not None and self._expect.wait_bound([elsewhere := self._probe()], due):
+            self._trial.shuns_reserved = True
+            self._pods.delete([probe, elsewhere])
+            self.settle()
+            return
         if not in_time:
             selects = f"selects the newest label of {node}" if selector else "fits everywhere"
             self._expect.unseen(f"{probe.name} {selects}, but was not bound within {due.seconds:g} s", rv=probe.rv)
@@ -88,10 +91,13 @@ class Sight:
         self._recorder.add(ShownSeen(rv=min(seen), nodes=nodes, pods=pods, shown_at_rv=self._recorder.rv, pod=proof))
         self._pods.delete([probe])
 
+    def _probe(self, **spec: Any) -> Pod:
+        return self._pods.create("settle", role="settle", plain=True, **spec)
+
     def _turn(self) -> Turn | None:
         """Return a turn of the reserved node; None if there is no such node, or if the candidate would reject it."""
         reserved, network = self._trial.reserved, self._trial.candidate.claims.network
-        if reserved is None:
+        if reserved is None or self._trial.shuns_reserved:
             return None
         if network is not None and network.on_missing == "reject" and RESERVED not in self._readings(network):
             return None

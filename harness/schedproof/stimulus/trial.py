@@ -97,6 +97,8 @@ class Trial:
         """Whether the candidate has bound no pod that it was given time for; None before the first such pod."""
         self.ignores_selectors = False
         """Whether it has bound a pod to another node than the pod selects, although that node was free."""
+        self.shuns_reserved = False
+        """Whether it binds pods to other nodes, but none to the reserved node, although they tolerate its taints."""
         self.left_out: set[str] = set()
         """Kinds of variation with which it binds no pods, although it binds plain pods: further pods do without."""
         self._looked_into: Counter[str] = Counter()
