@@ -12,11 +12,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from schedproof.oracle.affinity import selects_node
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.oracle.resources import held, needed
 from schedproof.stimulus.pods import pod_manifest
 from schedproof.stimulus.variation import DEVICE, KINDS, NODE_LABELS, STORAGE, Variation, spellings
+from schedproof.worlds.world import REQUIRED
 
 CPU, MEMORY = st.integers(0, 8_000).map(lambda m: f"{m}m"), st.integers(0, 1 << 34).map(str)
 BESIDE = {DEVICE: "3", STORAGE: "64Mi"}
@@ -134,6 +136,13 @@ def test_the_clause_about_a_kind_that_is_left_out_has_it_in_full_in_each_pod() -
         pod = plain(cpu="2")
         assert {"a node selector", "limits"} & varied.vary(pod).keys() == {"a node selector"}
         assert pod["spec"]["nodeSelector"] == dict(NODE_LABELS)
+
+
+def test_in_full_neither_the_first_nor_the_last_term_decides() -> None:
+    pod = plain(cpu="2")
+    assert variation(1).vary_fully(pod, "node affinity")
+    terms = pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    assert [selects_node(term, NODES[0]) for term in terms] == [False, True, False]
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

@@ -295,16 +295,22 @@ class Variation:
             else term
             for term in (own["nodeSelectorTerms"] if own else [{"matchExpressions": self._met()}])
         ]
-        if self._chance():
-            never = [self._random.choice(_NOWHERE), self._random.choice(_ANYWHERE)]
-            terms.append({"matchExpressions": [dict(expression) for expression in never]})
+        if self._in_full:
+            # A scheduler that reads only the first term, or only the last, finds no node.
+            terms = [self._never(), *terms, self._never()]
+        else:
+            terms += [self._never()] if self._chance() else []
+            self._random.shuffle(terms)
         operators = sorted({str(found["operator"]) for term in terms for found in term.get("matchExpressions", ())})
         if not operators:  # no term has expressions
             return ""
-        self._random.shuffle(terms)
         node_affinity = {**(affinity.get("nodeAffinity") or {}), REQUIRED: {"nodeSelectorTerms": terms}}
         pod["spec"]["affinity"] = {**affinity, "nodeAffinity": node_affinity}
         return f"node affinity that changes nothing ({', '.join(operators)})"
+
+    def _never(self) -> dict[str, Any]:
+        expressions = [self._random.choice(_NOWHERE), self._random.choice(_ANYWHERE)]
+        return {"matchExpressions": [dict(expression) for expression in expressions]}
 
     def _met(self) -> list[dict[str, Any]]:
         return [dict(expression) for expression in self._some(self._expressions)]
