@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.history.acts import LeftOut
+from schedproof.history.acts import LeftOut, Unblocked
 from schedproof.judge import symptoms
 from schedproof.judge.codes import CODES
 from schedproof.judge.symptoms import KINDS
@@ -146,6 +146,16 @@ def test_a_kind_of_variation_that_keeps_pods_unbound_is_a_symptom_instead_of_a_m
     assert seen(h.verdict("core/node-affinity")) == [("never-retried", "")], "nothing was known then"
     assert tried("core/node-selector") == [("never-retried", "")]
     assert tried("core/node-affinity") == [("unbound-with", "node affinity")]
+
+
+def test_pods_that_block_all_others_explain_what_is_not_bound() -> None:
+    h = HistoryBuilder("core/binds")
+    h.pod("probe-1", cpu="1")
+    h.expect("probe-1", "bound", deadline="requeue")
+    h.end()
+    assert seen(h.verdict()) == [("never-retried", "")]
+    h.add(Unblocked(case="core/binds"))
+    assert seen(h.verdict()) == [("blocked", "")]
 
 
 def test_ignored_rules_are_listed_by_frequency() -> None:

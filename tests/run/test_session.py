@@ -11,7 +11,8 @@ import pytest
 from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import SilentProgress
-from schedproof.history.acts import Broken, LeftOut
+from schedproof.history.acts import Broken, LeftOut, Unblocked
+from schedproof.judge.catalogue import BINDS, HEAD_OF_LINE
 from schedproof.pytest_plugin.starting import from_ini
 from schedproof.run import session as module
 from schedproof.run.launch import Settings
@@ -134,6 +135,23 @@ def test_kinds_of_variation_that_keep_pods_unbound_are_left_out_and_recorded(
     left_out = LeftOut(case=case.clause, kinds={"node affinity": "core/node-affinity"})
     assert case.acts == ["close", "plain pods", left_out, "close"]
     assert case.trial.left_out == {"node affinity"}
+
+
+@pytest.mark.parametrize("binds", [False, True])
+def test_what_binds_nothing_is_tried_without_the_pods_that_wait(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, binds: bool
+) -> None:
+    case: Any = VariedCase()
+    case.clause, case.trial.binds_nothing = BINDS, True
+    case.trial.attachment = SimpleNamespace(ended=False)
+    case.trial.end_waiting = lambda: case.acts.append("end waiting")
+    monkeypatch.setattr(module, "binds_pods", lambda _: case.acts.append("plain pods") or binds)
+    session = Session(Settings(report=tmp_path), SilentProgress())
+    assert session._unblock(case) is binds
+    recorded = [Unblocked(case=BINDS), Broken(case=BINDS)] if binds else []
+    assert case.acts == ["close", "end waiting", "plain pods", *recorded]
+    assert session._shows_the_block(HEAD_OF_LINE) is binds
+    assert not session._shows_the_block("core/fit-cpu")
 
 
 @pytest.mark.parametrize("keep_going", [False, True])

@@ -129,6 +129,13 @@ class LeftOut(OfCase, kind="left-out"):
     """Each kind of variation, such as `node affinity`, and the clause about it."""
 
 
+class Unblocked(OfCase, kind="unblocked"):
+    """After the case, the candidate bound plain pods, but not before the pods that wait for the whole run were deleted.
+
+    No pod waits so from then on.
+    """
+
+
 class Trouble(OfCase, kind="trouble"):
     """The harness could not do its part."""
 

@@ -34,6 +34,7 @@ from schedproof.judge.clauses.plugin import points, schedulers, serving, start
 from schedproof.judge.own import is_own, own_clause
 
 BINDS = "core/binds"
+HEAD_OF_LINE = "core/no-head-of-line"
 """The clause that is tried first: a candidate that fails it binds nothing, and is not tried on the others."""
 
 _FAMILIES = (

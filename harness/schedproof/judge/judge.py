@@ -11,7 +11,7 @@ from pathlib import Path
 
 from schedproof.candidate.claims import OWN, Claims, profile_of
 from schedproof.foundation.visible import visible, visible_in
-from schedproof.history.acts import LeftOut, RunCluster, Selected, Trouble
+from schedproof.history.acts import LeftOut, RunCluster, Selected, Trouble, Unblocked
 from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest
 from schedproof.judge.catalogue import CATALOGUE
@@ -81,7 +81,8 @@ def _judge(history: History, clause_id: str) -> Verdict:
         return Verdict(clause.id, clause.level, finding.outcome, finding.summary, code=finding.code)
     # Found out after the end of the case.
     left_out = [kind for record in history.of(LeftOut, clause_id) for kind in record.kinds]
-    finding = _safely(clause, history.up_to_end("" if clause.last else clause_id), left_out)
+    blocked = any(history.of(Unblocked))
+    finding = _safely(clause, history.up_to_end("" if clause.last else clause_id), left_out, blocked=blocked)
     if finding.outcome == "passed" and not clause.last and history.ended_early(clause_id):
         # The judge must find what was missed. Where it does not, its record is not all that was to be tried.
         finding = invalid(
@@ -102,7 +103,7 @@ def _judge(history: History, clause_id: str) -> Verdict:
     return verdict
 
 
-def _safely(clause: Clause, history: History, left_out: Sequence[str]) -> Finding:
+def _safely(clause: Clause, history: History, left_out: Sequence[str], *, blocked: bool) -> Finding:
     """The finding of a clause's judge. If a judge raises, only its own clause is unproved.
 
     `left_out`: see `symptoms`.
@@ -113,7 +114,7 @@ def _safely(clause: Clause, history: History, left_out: Sequence[str]) -> Findin
             finding = dataclasses.replace(finding, evidence=shown(history, clause.id) | finding.evidence)
         evidence = finding.shown()
         if finding.outcome in ("failed", "invalid"):
-            seen = symptoms(history, clause.id, finding, whole_run=clause.last, left_out=left_out)
+            seen = symptoms(history, clause.id, finding, whole_run=clause.last, left_out=left_out, blocked=blocked)
             evidence["symptoms"] = [dataclasses.asdict(symptom) for symptom in seen]
             if "timeline" in evidence and not clause.last:
                 evidence["lanes"] = lanes(history, clause.id).make()

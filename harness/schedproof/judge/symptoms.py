@@ -47,6 +47,10 @@ KINDS: Mapping[str, Code] = {
         "the candidate's query finds no series",
         "compare the names and labels of the query with those that Prometheus has",
     ),
+    "blocked": Code(
+        "a pod that fits on no node keeps all other pods from being bound",
+        "put a pod that cannot be scheduled aside, and continue with the next pod",
+    ),
     "unbound-with": Code(
         "pods with a certain field are not bound, although plain pods are",
         "check how this field is read: the timeline names what the unbound pods have",
@@ -89,6 +93,7 @@ _EXPLAINED: Mapping[str, frozenset[str]] = {
     "call-unanswered": _UNBOUND | {"call-failed", "call-too-slow", "call-unanswered"},
     "query-refused": _UNBOUND | {"no-samples-seen", "probe-not-on-quietest", "no-scores"},
     "query-without-result": _UNBOUND | {"no-samples-seen", "probe-not-on-quietest", "no-scores"},
+    "blocked": _UNBOUND,
     "unbound-with": frozenset({"not-bound-in-time"}),
     "weight-overflows": _CHOSEN,
     "needs-readings": frozenset({"not-bound-in-time"}),
@@ -98,7 +103,7 @@ _EXPLAINED: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 """Codes of findings that a fault can lead to."""
 _STRICT = frozenset(
-    {"unbound-with", "weight-overflows", "needs-readings", "rule-ignored", "never-retried", "preference"}
+    {"blocked", "unbound-with", "weight-overflows", "needs-readings", "rule-ignored", "never-retried", "preference"}
 )
 """Faults that leave nothing unproved; each of the others may be the reason for `invalid`, whatever its code."""
 
@@ -109,7 +114,13 @@ _QUOTED = 160
 
 
 def symptoms(
-    history: History, case: str, finding: Finding, *, whole_run: bool, left_out: Sequence[str] = ()
+    history: History,
+    case: str,
+    finding: Finding,
+    *,
+    whole_run: bool,
+    left_out: Sequence[str] = (),
+    blocked: bool = False,
 ) -> list[Symptom]:
     """The faults that explain a finding which did not pass, in the order of `KINDS`.
 
@@ -119,6 +130,7 @@ def symptoms(
         finding: on it.
         left_out: kinds of variation with which pods were not bound, as was found out by the case.
         whole_run: whether it is judged over the whole run.
+        blocked: whether pods were bound only without pods that fit on no node, as was found out by the run.
     """
     if finding.code == JUDGE_RAISED:
         return []
@@ -128,6 +140,7 @@ def symptoms(
         _refused(history, begin, end, finding),
         _unanswered(history, begin, end),
         _queries(history, case),
+        _blocked(blocked),
         _unbound_with(history, case, left_out),
         _overflow(history),
         _outage(history, case),
@@ -136,8 +149,8 @@ def symptoms(
         _preference(finding),
     )
     seen = [symptom for symptom in found if _explains(symptom.kind, finding)]
-    # A pod that is not bound because of a field is retried in vain, too.
-    retried_in_vain = any(symptom.kind == "unbound-with" for symptom in seen)
+    # A pod that is not bound because of a field, or of another pod, is retried in vain, too.
+    retried_in_vain = any(symptom.kind in ("blocked", "unbound-with") for symptom in seen)
     return [symptom for symptom in seen if not (retried_in_vain and symptom.kind == "never-retried")]
 
 
@@ -251,6 +264,11 @@ def _unbound_with(history: History, case: str, left_out: Sequence[str]) -> Itera
         text = f"between two cases, plain pods were bound, but not all pods with {kind}"
         yield Symptom("unbound-with", kind, text)
         return
+
+
+def _blocked(blocked: bool) -> Iterator[Symptom]:
+    if blocked:
+        yield Symptom("blocked", "", "plain pods were bound once all pods that fit on no node had been deleted")
 
 
 def _overflow(history: History) -> Iterator[Symptom]:

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE
+from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE, HEAD_OF_LINE
 from schedproof.judge.codes import CODES, Code
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
@@ -137,6 +137,8 @@ class Cause:
         """The clause that is about this fault alone; "" if there is none."""
         if self.kind == "rule-ignored":
             return _RULES[self.about][1]
+        if self.kind == "blocked":
+            return HEAD_OF_LINE
         return VARIATIONS.get(self.about, "") if self.kind == "unbound-with" else ""
 
     @property

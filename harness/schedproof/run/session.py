@@ -21,8 +21,8 @@ from schedproof.foundation.errors import CandidateError, HostError, SchedproofEr
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
 from schedproof.foundation.private import make_private
 from schedproof.foundation.progress import Progress
-from schedproof.history.acts import Broken, LeftOut, Selected
-from schedproof.judge.catalogue import BINDS, CATALOGUE
+from schedproof.history.acts import Broken, LeftOut, Selected, Unblocked
+from schedproof.judge.catalogue import BINDS, CATALOGUE, HEAD_OF_LINE
 from schedproof.judge.clause import RETRIED, STEERED, TRIED_AGAIN
 from schedproof.judge.judge import applies, dependent, judge, left_out_by
 from schedproof.judge.verdict import Verdict
@@ -66,6 +66,8 @@ class Session:
         self._cause = ""
         self._ignored_basics: set[str] = set()
         """Clauses by which the candidate has shown that it ignores what they are about, and on which others stand."""
+        self._blocked = False
+        """Whether the candidate has bound pods only once no pod waited that fits on no node."""
         self._suspected_by = ""
         """The clause by which the candidate may have shown that it schedules no pods; looked into once it is over."""
         self._binds: bool | None = None
@@ -112,7 +114,8 @@ class Session:
         """The verdict on a clause that needs no trial, recorded; None where one is needed."""
         verdict = applies(CATALOGUE[clause], candidate.claims, describe_cluster(self.cluster))
         if verdict is None:
-            broken_by = self._shown_broken_by(candidate) if CATALOGUE[clause].needs_bindings else ""
+            needs_bindings = CATALOGUE[clause].needs_bindings and not self._shows_the_block(clause)
+            broken_by = self._shown_broken_by(candidate) if needs_bindings else ""
             if waits_for := left_out_by(CATALOGUE[clause], broken_by, self._ignored_basics):
                 verdict = dependent(CATALOGUE[clause], waits_for)
         if verdict is not None:
@@ -203,7 +206,7 @@ class Session:
         # The record grows with the run, and each full garbage collection would go through it again: the taps, which
         # are on the candidate's path, would not respond for seconds on a busy machine.
         gc.freeze()
-        self._hopeless = bool(self._cause)
+        self._hopeless = bool(self._cause) and not self._shows_the_block(clause)
         trial.let_patient_wait()
         self._case = Case(trial, clause)
         self._began = time.monotonic()
@@ -256,7 +259,8 @@ class Session:
             verdicts = self.result.candidates[candidate.name].verdicts
             verdicts.append(self._judged(trial, clause))
             did_not_pass = verdicts[-1].outcome in ("failed", "invalid") and not CATALOGUE[clause].last
-            if did_not_pass and self._case is not None and self._leave_out(self._case):
+            case = self._case
+            if did_not_pass and case is not None and (self._leave_out(case) or self._unblock(case)):
                 verdicts[-1] = self._judged(trial, clause)
             verdict = verdicts[-1]
         self._stopped |= self.settings.fail_fast and verdict.did_not_pass
@@ -326,9 +330,31 @@ class Session:
             )
         return bool(found)
 
+    def _unblock(self, case: Case) -> bool:
+        """Find out whether nothing is bound because of the pods that wait for the whole run, and return whether so.
+
+        This is recorded, and no pod waits so from then on. The clause about such pods is still tried. The case is
+        closed.
+        """
+        trial = case.trial
+        if case.clause != BINDS or not trial.binds_nothing or trial.attachment.ended:
+            return False
+        case.close()
+        trial.end_waiting()
+        self._blocked = self._binds = binds_pods(trial)
+        if self._blocked:
+            trial.recorder.add(Unblocked(case=case.clause))
+            self._progress.note(f"{trial.candidate.name} binds pods only without pods that fit on no node ({BINDS})")
+            self._try_no_more(trial, case.clause)
+        return self._blocked
+
+    def _shows_the_block(self, clause: str) -> bool:
+        """Whether a clause is tried although the candidate binds nothing: it is about what blocks the candidate."""
+        return self._blocked and clause == HEAD_OF_LINE
+
     def _close_trial(self) -> None:
         trial, self._trial, self._cause = self._trial, None, ""
-        self._ignored_basics = set()
+        self._ignored_basics, self._blocked = set(), False
         if trial is None:
             return
         try:

@@ -180,6 +180,12 @@ class Trial:
         self.patients.append(self._wait(name, PATIENT, role="patient"))
         self.newest_waits_since = now
 
+    def end_waiting(self) -> None:
+        """Delete the pods that wait for the whole run. No other pod waits so from now on."""
+        for pod in (*self.waiters.values(), *self.patients):
+            self.cluster.api.delete_if_there("pods", pod.name, self.namespace)
+        self.waiters, self.patients, self._next_patient = {}, [], math.inf
+
     def _wait(self, name: str, spec: Mapping[str, Any], *, role: str) -> Pod:
         """Create a pod of the candidate that has no feasible node for now."""
         manifest = pod_manifest(
