@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from schedproof.history.acts import Expect, PodCreated
 from schedproof.oracle.feasibility import check
 from schedproof.stimulus.changes.nodes import NodeChanges
-from schedproof.stimulus.pods import FILLER
+from schedproof.stimulus.pods import FILLER, Pod
 from schedproof.stimulus.worlds import runs as runs_module
 from schedproof.stimulus.worlds.runs import WorldRuns
 from schedproof.worlds.search import Wrong
@@ -109,6 +109,34 @@ def test_a_pod_that_was_to_wait_and_is_bound_is_found_at_the_step_it_came_by(mad
     assert wrong is not None
     assert wrong.step == 0
     assert wrong.text.startswith(f"{PREFIX}-large-1 was bound to {FIRST}, where it cannot run: ")
+
+
+def beside(app: str) -> dict[str, Any]:
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "kubernetes.io/hostname"}
+    return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def test_pods_that_fit_beside_a_waiting_pod_that_was_bound_after_all_are_no_find(made: Runs) -> None:
+    made.schedule(rightly)
+    delete = made.world.pods.delete
+
+    def too_late(pods: Sequence[Pod]) -> None:
+        for waiting in ("second", "third") if any("second" in pod.name for pod in pods) else ():
+            name = f"{PREFIX}-{waiting}-1"
+            uid = made.world.server.read("pods", name, NAMESPACE)["metadata"]["uid"]
+            made.world.server.bind(NAMESPACE, name, FIRST)
+            made.world.await_shown(lambda uid=uid: uid in made.world.recorder.placed, "the Binding")
+        delete(pods)
+
+    made.world.pods.delete = too_late  # type: ignore[method-assign]
+    comes = (
+        {**pod("third", **beside("second"))},
+        {**pod("second", **beside("first")), "labels": {"app": "second"}},
+        {**pod("first"), "labels": {"app": "first"}},
+    )
+    with made.all_gone():
+        assert made.runs.run(steps(*({"comes": one} for one in comes)), hurried=False) is None
+    assert {record.outcome for record in made.world.of(Expect) if "third" in record.pod} == set()
 
 
 def test_while_a_world_is_made_smaller_nothing_is_expected_on_record(made: Runs) -> None:

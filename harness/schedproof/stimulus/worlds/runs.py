@@ -242,11 +242,18 @@ class WorldRuns:
         return f"{pod.name} was bound to {node or 'a node'}, where it cannot run: {why}"
 
     def _drop_those_that_fit(self) -> None:
-        """Delete waiting pods that fit now, beside the pod bound last: whether they are retried is not judged."""
-        pods = [self._recorder.pods.get(pod.uid) for pod, _, _ in self._waiting]
-        fitting = [pod is not None and not all(self._pods.objections(pod).values()) for pod in pods]
-        self._pods.delete([entry[0] for entry, fits in zip(self._waiting, fitting, strict=True) if fits])
-        self._waiting = [entry for entry, fits in zip(self._waiting, fitting, strict=True) if not fits]
+        """Delete waiting pods that fit now, beside the pod bound last: whether they are retried is not judged.
+
+        If one of them was bound before it was deleted, others may have come to fit beside it: all are deleted then.
+        """
+        shown = {pod.uid: self._recorder.pods.get(pod.uid) for pod, _, _ in self._waiting}
+        fitting = {uid for uid, pod in shown.items() if pod and not all(self._pods.objections(pod).values())}
+        dropped = [pod for pod, _, _ in self._waiting if pod.uid in fitting]
+        self._pods.delete(dropped)
+        self._waiting = [entry for entry in self._waiting if entry[0].uid not in fitting]
+        if any(map(self._pods.was_bound, dropped)):
+            self._pods.delete([pod for pod, _, _ in self._waiting])
+            self._waiting, self._settled = [], False
 
     def _left_pending(self, *, hurried: bool) -> Wrong | None:
         """Let the candidate decide on the waiting pods, and delete them; return the first of them that is bound."""
