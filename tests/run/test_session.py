@@ -145,13 +145,30 @@ def test_what_binds_nothing_is_tried_without_the_pods_that_wait(
     case.clause, case.trial.binds_nothing = BINDS, True
     case.trial.attachment = SimpleNamespace(ended=False)
     case.trial.end_waiting = lambda: case.acts.append("end waiting")
-    monkeypatch.setattr(module, "binds_pods", lambda _: case.acts.append("plain pods") or binds)
+    monkeypatch.setattr(
+        module, "binds_pods", lambda _: case.acts.append("plain pods") or (binds and "end waiting" in case.acts)
+    )
     session = Session(Settings(report=tmp_path), SilentProgress())
     assert session._unblock(case) is binds
     recorded = [Unblocked(case=BINDS), Broken(case=BINDS)] if binds else []
-    assert case.acts == ["close", "end waiting", "plain pods", *recorded]
+    assert case.acts == ["close", "plain pods", "end waiting", "plain pods", *recorded]
     assert session._shows_the_block(HEAD_OF_LINE) is binds
     assert not session._shows_the_block("core/fit-cpu")
+
+
+@pytest.mark.parametrize("known", [None, True])
+def test_what_binds_pods_after_its_deadline_is_not_blocked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, known: bool | None
+) -> None:
+    case: Any = VariedCase()
+    case.clause, case.trial.binds_nothing = BINDS, True
+    case.trial.attachment = SimpleNamespace(ended=False)
+    monkeypatch.setattr(module, "binds_pods", lambda _: case.acts.append("plain pods") or True)
+    session = Session(Settings(report=tmp_path), SilentProgress())
+    session._binds = known
+    assert not session._unblock(case)
+    assert case.acts == ["close", *(["plain pods"] if known is None else [])]
+    assert not session.schedules_nothing
 
 
 @pytest.mark.parametrize("keep_going", [False, True])

@@ -340,6 +340,10 @@ class Session:
         if case.clause != BINDS or not trial.binds_nothing or trial.attachment.ended:
             return False
         case.close()
+        if self._binds is None:
+            self._binds = binds_pods(trial)
+        if self._binds:  # it was late
+            return False
         trial.end_waiting()
         self._blocked = self._binds = binds_pods(trial)
         if self._blocked:
