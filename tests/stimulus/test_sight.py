@@ -89,7 +89,7 @@ def test_a_turn_needs_no_toleration_without_key_or_effect(world: World, turnstil
     assert all({"key": taint["key"], "operator": "Exists", "effect": taint["effect"]} in ADMITTED for taint in taints)
 
 
-def test_a_candidate_that_shuns_the_turnstile_is_shown_by_another_node(
+def test_a_candidate_that_shuns_the_turnstile_is_shown_by_any_binding_and_its_claim(
     world: World, turnstile: ReservedNode, passed: list[float]
 ) -> None:
     node_of = selected(world)

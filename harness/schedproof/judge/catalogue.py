@@ -34,8 +34,9 @@ from schedproof.judge.clauses.plugin import points, schedulers, serving, start
 from schedproof.judge.own import is_own, own_clause
 
 BINDS = "core/binds"
-HEAD_OF_LINE = "core/no-head-of-line"
 """The clause that is tried first: a candidate that fails it binds nothing, and is not tried on the others."""
+HEAD_OF_LINE = "core/no-head-of-line"
+"""The clause about pods that keep others from being bound: tried also where such pods are why `BINDS` failed."""
 
 _FAMILIES = (
     alive.CLAUSES,

@@ -106,7 +106,7 @@ def _judge(history: History, clause_id: str) -> Verdict:
 def _safely(clause: Clause, history: History, left_out: Sequence[str], *, blocked: bool) -> Finding:
     """The finding of a clause's judge. If a judge raises, only its own clause is unproved.
 
-    `left_out`: see `symptoms`.
+    `left_out` and `blocked`: see `symptoms`.
     """
     try:
         finding = clause.judge(history, clause.id)
@@ -182,7 +182,6 @@ def pool(histories: Sequence[History]) -> History:
 
 
 _WORST_FIRST = ("failed", "invalid", "excluded", "passed", "skipped", "not-claimed")
-_FAULTY = frozenset({"failed", "invalid", "excluded"})
 
 
 def merge(verdicts: Sequence[Verdict], histories: Callable[[], Sequence[History]]) -> Verdict:
@@ -196,7 +195,7 @@ def merge(verdicts: Sequence[Verdict], histories: Callable[[], Sequence[History]
     if len(verdicts) == 1:
         return verdicts[0]
     worst = min(verdicts, key=lambda v: (_WORST_FIRST.index(v.outcome), v.stale, v.instance))
-    if worst.outcome not in _FAULTY:
+    if worst.outcome not in ("failed", "invalid", "excluded"):
         return dataclasses.replace(worst, instance=0)
     if CATALOGUE[worst.clause].pooled:
         return judge(pool(histories()), worst.clause)

@@ -33,8 +33,8 @@ ADMITTED = [
     *({**taint, "operator": "Exists"} for taint in (_TAINT, _EVICTING, {"key": CORDONED, "effect": "NoSchedule"})),
     *TOLERATE_ALL,
 ]
-"""Tolerations of a pod that may use the node, each taint by its key and effect: a toleration without them is misread by
-some schedulers, which is not what a turn is about.
+"""Tolerations of a pod that may use the node. Each of its taints is tolerated by key and effect: some schedulers
+misread a toleration without them, which is not what a turn is about. The last one is for the taints of other nodes.
 """
 _CPUS = 100_000
 """The CPUs of the node: more than there are turns in a run, each of which frees one."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from schedproof.candidate.claims import NetworkClaims
-from schedproof.foundation.deadlines import FIRST_SCRAPE, LATE
+from schedproof.foundation.deadlines import FIRST_SCRAPE, LATE, Deadline
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.acts import Aged, ShownSeen
 from schedproof.history.world import RESERVED
@@ -66,9 +66,9 @@ class Sight:
         if not in_time and self._pods.remove_misplaced():
             # A misplaced pod occupied the room of the probe.
             in_time = self._expect.wait_bound([probe], due)
-        if not in_time and turn is not None and self._expect.wait_bound([elsewhere := self._probe()], due):
+        if not in_time and turn is not None and self._binds_elsewhere(due):
             self._trial.shuns_reserved = True
-            self._pods.delete([probe, elsewhere])
+            self._pods.delete([probe])
             self.settle()
             return
         if not in_time:
@@ -90,6 +90,13 @@ class Sight:
         nodes, pods = seen
         self._recorder.add(ShownSeen(rv=min(seen), nodes=nodes, pods=pods, shown_at_rv=self._recorder.rv, pod=proof))
         self._pods.delete([probe])
+
+    def _binds_elsewhere(self, due: Deadline) -> bool:
+        """Return whether the candidate binds a pod that selects no node."""
+        pod = self._probe()
+        bound = self._expect.wait_bound([pod], due)
+        self._pods.delete([pod])
+        return bound
 
     def _probe(self, **spec: Any) -> Pod:
         return self._pods.create("settle", role="settle", plain=True, **spec)

@@ -52,8 +52,9 @@ def decision_table(decision: Mapping[str, Any], *, rows: int = 0) -> Table:
 
 def decision_title(decision: Mapping[str, Any]) -> str:
     """Return the pod, its requests and looks, and the chosen node."""
-    looks = f" ({pod_looks(decision)})" if pod_looks(decision) else ""
-    return f"{decision['pod']}{looks} -> {decision['chosen'] or 'nowhere'}, of {len(decision['nodes'])} nodes"
+    looks = pod_looks(decision)
+    shown = f" ({looks})" if looks else ""
+    return f"{decision['pod']}{shown} -> {decision['chosen'] or 'nowhere'}, of {len(decision['nodes'])} nodes"
 
 
 def pod_looks(decision: Mapping[str, Any]) -> str:

@@ -246,14 +246,18 @@ class WorldRuns:
 
         If one of them was bound before it was deleted, others may have come to fit beside it: all are deleted then.
         """
-        shown = {pod.uid: self._recorder.pods.get(pod.uid) for pod, _, _ in self._waiting}
-        fitting = {uid for uid, pod in shown.items() if pod and not all(self._pods.objections(pod).values())}
-        dropped = [pod for pod, _, _ in self._waiting if pod.uid in fitting]
+        waiting = [pod for pod, _, _ in self._waiting]
+        dropped = list(filter(self._fits, waiting))
         self._pods.delete(dropped)
-        self._waiting = [entry for entry in self._waiting if entry[0].uid not in fitting]
         if any(map(self._pods.was_bound, dropped)):
-            self._pods.delete([pod for pod, _, _ in self._waiting])
-            self._waiting, self._settled = [], False
+            self._pods.delete([pod for pod in waiting if pod not in dropped])
+            dropped, self._settled = waiting, False
+        self._waiting = [entry for entry in self._waiting if entry[0] not in dropped]
+
+    def _fits(self, pod: Pod) -> bool:
+        """Return whether a pod is there and fits on some node now."""
+        shown = self._recorder.pods.get(pod.uid)
+        return shown is not None and not all(self._pods.objections(shown).values())
 
     def _left_pending(self, *, hurried: bool) -> Wrong | None:
         """Let the candidate decide on the waiting pods, and delete them; return the first of them that is bound."""
