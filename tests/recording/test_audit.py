@@ -14,7 +14,7 @@ import pytest
 from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import DeadlineExceededError, HostError
-from schedproof.history.observations import ApiRequest, AuditMark
+from schedproof.history.observations import ApiRequest, AuditMark, RequestBegun
 from schedproof.recording import audit
 from schedproof.recording.audit import CALL_ANNOTATION, AuditTail
 
@@ -90,6 +90,18 @@ def read(apiserver: Apiserver) -> Iterator[Callable[..., list[dict[str, Any]]]]:
         yield read_until
 
 
+@pytest.fixture
+def begun(apiserver: Apiserver) -> Iterator[Callable[[], tuple[list[ApiRequest], list[RequestBegun]]]]:
+    def read() -> tuple[list[ApiRequest], list[RequestBegun]]:
+        """The requests, and those of which only the begin is in the log."""
+        api: Any = apiserver
+        records = list(tail.read_until(api, set()))
+        return [r for r in records if isinstance(r, ApiRequest)], [r for r in records if isinstance(r, RequestBegun)]
+
+    with contextlib.closing(AuditTail(apiserver.log, EPOCH, lambda: 7.0, {USER})) as tail:
+        yield read
+
+
 def names(records: list[ApiRequest]) -> list[str]:
     return [record.name for record in records]
 
@@ -159,6 +171,58 @@ def test_a_watch_is_recorded_once_when_it_begins(apiserver: Apiserver, read: Any
     assert names(read()) == ["", "b"]
     apiserver.before = [{**begun, "stage": "ResponseComplete"}, line("pods", "c")]
     assert names(read()) == ["c"]
+
+
+def patch(stage: str, name: str = "a", **more: Any) -> dict[str, Any]:
+    return line("pods/status", name, verb="patch", code=200, stage=stage, auditID=f"id-{name}", **more)
+
+
+def test_a_patch_whose_begin_and_end_are_in_the_log_is_a_request(apiserver: Apiserver, read: Any) -> None:
+    apiserver.before = [patch("RequestReceived"), patch("ResponseComplete")]
+    (record,) = read()
+    assert isinstance(record, ApiRequest)
+    assert (record.name, record.code, record.begun) == ("a", 200, "")
+
+
+def test_a_patch_without_an_end_is_recorded_once_as_begun(apiserver: Apiserver, begun: Any) -> None:
+    apiserver.before = [patch("RequestReceived"), patch("RequestReceived", "b"), patch("ResponseComplete", "b")]
+    requests, opened = begun()
+    assert (names(requests), [(r.id, r.name, r.verb, r.resource) for r in opened]) == (
+        ["b"], [("id-a", "a", "patch", "pods/status")],
+    )  # fmt: skip
+    apiserver.before = [line("pods", "c")]
+    requests, opened = begun()
+    assert (names(requests), opened) == (["c"], [])
+
+
+def test_the_end_of_a_patch_that_was_in_flight_names_its_begin(apiserver: Apiserver, begun: Any) -> None:
+    apiserver.before = [patch("RequestReceived")]
+    assert len(begun()[1]) == 1
+    apiserver.before = [patch("ResponseComplete")]
+    (request,), opened = begun()
+    assert (request.begun, opened) == ("id-a", [])
+
+
+def test_a_lost_patch_keeps_the_credential_that_it_was_the_first_to_use(apiserver: Apiserver, begun: Any) -> None:
+    user = {"username": USER, "extra": {"authentication.kubernetes.io/credential-id": ["JTI=a"]}}
+    apiserver.before = [patch("RequestReceived", user=user), line("pods", "c", user=user)]
+    (request,), (opened,) = begun()
+    assert (opened.credential, request.credential) == ("JTI=a", "")
+
+
+@pytest.mark.parametrize(
+    ("query", "selector"),
+    [
+        ("", ""),
+        ("?labelSelector=app%3Dx&fieldSelector=spec.nodeName%3Dn", "labelSelector=app=x fieldSelector=spec.nodeName=n"),
+    ],
+)
+def test_a_deletion_of_a_collection_has_its_selectors(
+    apiserver: Apiserver, read: Any, query: str, selector: str
+) -> None:
+    uri = f"/api/v1/namespaces/sp-tested/pods{query}"
+    apiserver.before = [line("pods", "", verb="deletecollection", requestURI=uri), line("pods", "", requestURI=uri)]
+    assert [record.selector for record in read()] == [selector, ""]
 
 
 def test_a_record_has_the_details_of_its_request(apiserver: Apiserver, read: Any) -> None:

@@ -226,6 +226,12 @@ class Api:
         """Return the apiserver's version, for example `v1.36.3`."""
         return str(self._json("GET", "/version")["gitVersion"])
 
+    def audit_errors(self) -> int:
+        """Return how many audit events the apiserver could not write since its start, by its own metric."""
+        text = self._call("GET", "/metrics").response.data.decode()
+        counts = (line.rpartition(" ")[2] for line in text.splitlines() if line.startswith(_AUDIT_ERRORS))
+        return round(sum(map(float, counts)))
+
     def watch(self, resource: str, resource_version: str, namespace: str = "", **query: str) -> Watch:
         """Watch a resource from a list's resourceVersion."""
         query |= {"watch": "1", "resourceVersion": resource_version, "allowWatchBookmarks": "true"}
@@ -267,6 +273,10 @@ class Api:
             kind = {404: NotFound, 409: Conflict}.get(answer.status, ApiError)
             raise kind(verb, path, answer.status, answer.response.data)
         return answer
+
+
+_AUDIT_ERRORS = "apiserver_audit_error_total{"
+"""The beginning of a metric's lines; the audit backend is their label (apiserver: pkg/audit/metrics.go)."""
 
 
 def _root(version: str) -> str:

@@ -244,6 +244,15 @@ class Accepted(OfCase, kind="accepted"):
     """The number of the load; -1 if there is none."""
 
 
+class StatusRefused(OfCase, kind="status-refused"):
+    """The harness's webhook refused a write of a pod's status."""
+
+    pod: str
+    """`namespace/name`"""
+    user: str
+    """The client, as in the audit log."""
+
+
 # -- what the candidate has seen
 
 

@@ -25,7 +25,15 @@ from schedproof.history.acts import (
 )
 from schedproof.history.audit_order import BINDINGS, STEP, AuditOrder
 from schedproof.history.index import Index
-from schedproof.history.observations import ApiRequest, AuditMark, Configured, KeptWaiting, WatchEvent
+from schedproof.history.observations import (
+    ApiRequest,
+    AuditErrors,
+    AuditMark,
+    Configured,
+    KeptWaiting,
+    RequestBegun,
+    WatchEvent,
+)
 from schedproof.history.record import Record
 from schedproof.history.watched import Binding, PodSights
 from schedproof.history.world import World
@@ -311,10 +319,35 @@ class History:
         """Uid to manifest of the pods that are the candidate's to schedule."""
         return _OwnPods(self.manifests, self.scheduler_names)
 
+    def requests(self) -> Iterator[ApiRequest]:
+        """The requests of the audit log, in its order.
+
+        A request of which the log has only the begin has the code 0: it has passed authorization, and may have been
+        carried out.
+        """
+        begun = {record.id: record for record in self.of(RequestBegun)}
+        if not begun:
+            return self.of(ApiRequest)
+        ended = list(self.of(ApiRequest))
+        for request in ended:
+            begun.pop(request.begun, None)
+        lost = (ApiRequest(code=0, **record.model_dump(exclude={"id"})) for record in begun.values())
+        return iter(sorted([*ended, *lost], key=lambda request: request.line))
+
+    @property
+    def lost_requests(self) -> int:
+        """How many audit events the apiserver could not write, besides the ends of requests whose begin is on record.
+
+        0 in older histories.
+        """
+        errors = sum(record.events for record in self.of(AuditErrors))
+        ended = {request.begun for request in self.of(ApiRequest) if request.begun}
+        return max(0, errors - sum(record.id not in ended for record in self.of(RequestBegun)))
+
     @functools.cached_property
     def order(self) -> AuditOrder:
         """The order of requests and of the harness's actions."""
-        return AuditOrder(list(self.of(AuditMark)), list(self.of(ApiRequest)))
+        return AuditOrder(list(self.of(AuditMark)), list(self.requests()))
 
     @functools.cached_property
     def attempts(self) -> tuple[Attempt, ...]:
@@ -343,9 +376,9 @@ class History:
                 found.setdefault(f"{r.namespace}/{r.name}", []).append(r)
         return found
 
-    def _bearer(self, attempt: Attempt) -> str:
-        """The uid of the pod that had the name when an attempt was answered; "" if that is not on record."""
-        earlier = [r.uid for r in self._incarnations.get(attempt.pod, ()) if r.line < attempt.line]
+    def uid_at(self, pod: str, line: int) -> str:
+        """The uid of the pod that had this name at a line of the audit log; "" if its creation is not on record."""
+        earlier = [r.uid for r in self._incarnations.get(pod, ()) if r.line < line]
         return earlier[-1] if earlier else ""
 
     def precedes_pod(self, attempt: Attempt, pod: TestPod) -> bool:
@@ -371,7 +404,9 @@ class History:
 
     def attempts_on(self, pod: str, uid: str) -> list[Attempt]:
         """The candidate's attempts to place this pod, by its uid or by its name while it existed."""
-        return [a for a in self.attempts_at(pod) if a.uid == uid or (not a.uid and self._bearer(a) in ("", uid))]
+        return [
+            a for a in self.attempts_at(pod) if a.uid == uid or (not a.uid and self.uid_at(a.pod, a.line) in ("", uid))
+        ]
 
     def seen_before(self, rv: int) -> Seen:
         """The newest revisions that the candidate is shown to have seen before revision `rv`."""

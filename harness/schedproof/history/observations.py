@@ -66,7 +66,7 @@ class AuditLine(Record):
     """As `received`."""
 
 
-class ApiRequest(AuditLine, kind="request"):
+class _Request(AuditLine):
     """A request of the candidate, of another client that changes pods or nodes, or with the response 401."""
 
     user: str
@@ -78,25 +78,52 @@ class ApiRequest(AuditLine, kind="request"):
     """With the subresource: `pods/binding`; empty for a path that is no resource."""
     namespace: str
     name: str
+    dry_run: bool = False
+    impersonates: str = ""
+    """The impersonated user."""
+    credential: str = ""
+    """The id of the token, at the first request with it by one of the candidate's users. Missing in older histories."""
+
+
+class ApiRequest(_Request, kind="request"):
+    """A request that the apiserver has answered."""
+
     code: int
+    """The HTTP status; 0: unknown, because the log has only the begin of the request (`RequestBegun`)."""
     body: dict[str, Any] | list[Any] | None = None
     """The body of the request; a list is a JSON patch."""
     path: str = ""
     """The path, if it is no resource."""
     uid: str = ""
     """The uid of the created pod."""
-    dry_run: bool = False
-    impersonates: str = ""
-    """The impersonated user."""
+    selector: str = ""
+    """For deletecollection: the label and field selectors, as in the query; missing in older histories."""
     call: str = ""
     """The number of the call of the harness's webhook for it: see `admission`."""
-    credential: str = ""
-    """The id of the token, at the first request with it by one of the candidate's users. Missing in older histories."""
+    begun: str = ""
+    """The `id` of its `RequestBegun`, if there is one."""
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The uid of the sent object; empty if there was none."""
+        """The body, if it is an object; empty for a JSON patch, and without a body."""
         return self.body if isinstance(self.body, dict) else {}
+
+
+class RequestBegun(_Request, kind="begun"):
+    """The apiserver has received a patch, and the audit log did not have its end when it was read.
+
+    The patch is in flight, or its end is lost: kube-apiserver cannot write an audit event whose request body is not
+    JSON, as the YAML of a server-side apply, and drops it (apiserver: plugin/pkg/audit/log, Backend.logEvent).
+    """
+
+    id: str
+    """The audit ID."""
+
+
+class AuditErrors(Record, kind="audit-errors"):
+    """How many audit events the apiserver could not write in this run, by its own metric, at the run's end."""
+
+    events: int
 
 
 class AuditMark(AuditLine, kind="mark"):

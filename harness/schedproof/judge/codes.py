@@ -434,6 +434,10 @@ CODES: Mapping[str, Code] = {
         "a scheduler that chooses at random would pass with too high a probability",
         "use more nodes",
     ),
+    "record-incomplete": Code(
+        "a part of the record that the clause needs is lost",
+        "check the cause that the finding names, such as a full disk or an apiserver that cannot write its audit log",
+    ),
     "rights-not-recorded": Code(
         "the record does not have the candidate's declared rights",
         "run the candidate again with this version",

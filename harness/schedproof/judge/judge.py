@@ -13,9 +13,8 @@ from schedproof.candidate.claims import OWN, Claims, profile_of
 from schedproof.foundation.visible import visible, visible_in
 from schedproof.history.acts import LeftOut, RunCluster, Selected, Trouble, Unblocked
 from schedproof.history.history import History
-from schedproof.history.observations import ApiRequest
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.judge.clause import Clause
+from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.symptoms import symptoms
@@ -87,6 +86,10 @@ def _judge(history: History, clause_id: str) -> Verdict:
         # The judge must find what was missed. Where it does not, its record is not all that was to be tried.
         finding = invalid(
             "cut-short", "a deadline was missed, and the rest of the trial was skipped", **finding.evidence
+        )
+    if finding.outcome == "passed" and clause.last and clause.needs >= AUDIT and (lost := history.lost_requests):
+        finding = invalid(
+            "record-incomplete", f"the apiserver could not write {lost} events to its audit log", **finding.evidence
         )
     if finding.outcome == "invalid" and cause and cause != clause_id:
         return dependent(clause, cause)
@@ -176,9 +179,7 @@ def _judge_together(histories: Mapping[int, History], clause_id: str) -> Verdict
 def pool(histories: Sequence[History]) -> History:
     """The first history, with the requests of all: for clauses that are `pooled`."""
     first, *others = histories
-    return History(
-        [first.run, *(record for history in others for record in history.of(ApiRequest)), *first.records[1:]]
-    )
+    return History([first.run, *(record for history in others for record in history.requests()), *first.records[1:]])
 
 
 _WORST_FIRST = ("failed", "invalid", "excluded", "passed", "skipped", "not-claimed")

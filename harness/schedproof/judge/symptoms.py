@@ -18,7 +18,7 @@ from schedproof.candidate.kinds import weighed_beyond_int64
 from schedproof.history.acts import Expect, LeftOut, LineFault
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.history import History, TestPod
-from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
+from schedproof.history.observations import ExtenderCall, ProcessEvent
 from schedproof.judge.clauses.network.preference import STAGED
 from schedproof.judge.codes import Code
 from schedproof.judge.rulings.extender_calls import configuration
@@ -176,7 +176,7 @@ def _ends(history: History, begin: float, end: float) -> Iterator[Symptom]:
 def _after(history: History, event: ProcessEvent) -> str:
     """The last request that the candidate made before a process of it ended."""
     last = None
-    for request in history.of(ApiRequest):
+    for request in history.requests():
         if request.user in history.candidate_users and history.order.times(request)[1] <= event.at:
             last = request
     return f", after {last.verb} {last.resource} got the response {last.code}" if last is not None else ""

@@ -10,7 +10,7 @@ import os
 import secrets
 import time
 import urllib.parse
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,7 +19,7 @@ from schedproof.foundation.deadlines import AUDIT_CAUGHT_UP
 from schedproof.foundation.disk import DiskSpace
 from schedproof.foundation.waiting import NotYet, Watched, wait_for
 from schedproof.history.audit_order import BINDINGS, READING
-from schedproof.history.observations import ApiRequest, AuditLine, AuditMark
+from schedproof.history.observations import ApiRequest, AuditLine, AuditMark, RequestBegun
 
 CALL_ANNOTATION = "gate.schedproof.dev/call"
 """The audit annotation with the number of the webhook call for the request (apiserver: AuditAnnotations)."""
@@ -52,7 +52,12 @@ class AuditTail:
         self._file.seek(0, 2)
         self._partial = b""
         self._line = 0
-        self._begun: set[str] = set()
+        self._answering: set[str] = set()
+        """The audit IDs of long requests whose response has begun."""
+        self._open: dict[str, RequestBegun] = {}
+        """Requests that have begun and not ended, by audit ID."""
+        self._noted: set[str] = set()
+        """The audit IDs of those that were yielded."""
         self._bound: set[tuple[str, str]] = set()
         self._credentials: set[str] = set()
         # Unique to this run: other runs may write marks to the same log.
@@ -76,7 +81,7 @@ class AuditTail:
     def read_until(
         self, api: Api, bound: set[tuple[str, str]], *, watching: Sequence[Watched] = ()
     ) -> Iterator[AuditLine]:
-        """Yield all lines up to a mark that is written now.
+        """Yield all lines up to a mark that is written now, then the requests that have begun and not ended.
 
         Also wait for the Binding of every pod in `bound` (namespace, name) that was not read before. A full disk,
         and the end of anything in `watching`, end the wait with their error.
@@ -103,6 +108,10 @@ class AuditTail:
         watching = (*watching, self._disk)
         wait_for(probe, AUDIT_CAUGHT_UP, what="the audit log to catch up", watching=watching, poll=0.002)
         yield from lines
+        for audit_id, begun in self._open.items():
+            if audit_id not in self._noted:
+                self._noted.add(audit_id)
+                yield begun
 
     def close(self) -> None:
         self._file.close()
@@ -144,34 +153,50 @@ class AuditTail:
         concerns = resource.partition("/")[0] in _PLACING and verb not in READING
         if not (user in self._whole or concerns or code == http.client.UNAUTHORIZED):
             return None
+        uri = urllib.parse.urlsplit(event.get("requestURI", ""))
+        query = urllib.parse.parse_qs(uri.query)
+        request: dict[str, Any] = {
+            **stamps,
+            "at": stamps["completed"],
+            "user": user,
+            "verb": verb,
+            "group": reference.get("apiGroup", ""),
+            "resource": resource,
+            "namespace": reference.get("namespace", ""),
+            "name": reference.get("name", ""),
+        }
+        more: dict[str, Any] = {
+            "dry_run": "dryRun" in query,
+            "impersonates": event.get("impersonatedUser", {}).get("username", ""),
+            "credential": self._new_credential(event["user"]) if user in self._whole else "",
+        }
+        audit_id = event.get("auditID", "")
+        if event.get("stage") == "RequestReceived":
+            self._open[audit_id] = RequestBegun(id=audit_id, **request, **_given(more))
+            return None
+        began = self._open.pop(audit_id, None)
         if event.get("stage") == "ResponseStarted":
-            self._begun.add(event["auditID"])
-        elif event.get("auditID") in self._begun:  # recorded at its ResponseStarted
-            self._begun.discard(event["auditID"])
+            self._answering.add(audit_id)
+        elif audit_id in self._answering:  # recorded at its ResponseStarted
+            self._answering.discard(audit_id)
             return None
         answer = (event.get("responseObject") or {}).get("metadata", {})
         body = event.get("requestObject")
-        uri = urllib.parse.urlsplit(event.get("requestURI", ""))
-        more: dict[str, Any] = {
+        more |= {
             "path": "" if resource else uri.path,
             "uid": answer.get("uid", "") if verb == "create" and resource == "pods" else "",
-            "dry_run": "dryRun" in urllib.parse.parse_qs(uri.query),
-            "impersonates": event.get("impersonatedUser", {}).get("username", ""),
+            "selector": _selector(query) if verb == "deletecollection" else "",
             "call": event.get("annotations", {}).get(CALL_ANNOTATION, ""),
-            "credential": self._new_credential(event["user"]) if user in self._whole else "",
         }
+        if began is not None:
+            more["credential"] = began.credential
+            more["begun"] = audit_id if audit_id in self._noted else ""
+        request["name"] = request["name"] or answer.get("name", "")
         return ApiRequest(
-            at=stamps["completed"],
-            user=user,
-            verb=verb,
-            group=reference.get("apiGroup", ""),
-            resource=resource,
-            namespace=reference.get("namespace", ""),
-            name=reference.get("name", "") or answer.get("name", ""),
             code=code,
-            **stamps,
             body=body if isinstance(body, dict | list) else None,  # a refused patch may have any body
-            **{name: value for name, value in more.items() if value},
+            **request,
+            **_given(more),
         )
 
     def _new_credential(self, user: dict[str, Any]) -> str:
@@ -184,6 +209,15 @@ class AuditTail:
 
     def _at(self, timestamp: str) -> float:
         return round(datetime.datetime.fromisoformat(timestamp).timestamp() - self._epoch, 6)
+
+
+def _selector(query: Mapping[str, Sequence[str]]) -> str:
+    return " ".join(f"{name}={text}" for name in ("labelSelector", "fieldSelector") for text in query.get(name, ()))
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    """Only the fields with a value: all others have their defaults."""
+    return {name: value for name, value in fields.items() if value}
 
 
 def _places(request: ApiRequest) -> bool:

@@ -16,10 +16,11 @@ from schedproof.foundation.errors import HostError
 from schedproof.foundation.private import make_private, open_private
 from schedproof.foundation.redaction import SECRETS
 from schedproof.foundation.waiting import NotYet
-from schedproof.history.acts import Missed, Run, Tried, Trouble
+from schedproof.history.acts import Missed, Run, RunEnd, Tried, Trouble
 from schedproof.history.history import History
 from schedproof.history.index import Index
 from schedproof.history.observations import (
+    AuditErrors,
     Configured,
     EndpointAnswer,
     ExtenderCall,
@@ -98,6 +99,7 @@ class Recorder:
         self._audit: AuditTail | None = None
         if audit_log is not None:
             self._audit = AuditTail(audit_log, self._epoch, self.now, header.users.candidate)
+            self._audit_errors = api.audit_errors()
         self._scores: list[ScoreTail] = []
         self.add(header.model_copy(update={"epoch": self._epoch}))
         self._watches: dict[str, Watch] = {}
@@ -204,6 +206,15 @@ class Recorder:
             }
         for record in self._audit.read_until(self._api, bound, watching=(self,)):
             self.add(record)
+
+    def finish(self) -> None:
+        """Read the logs up to now, record what the apiserver could not write to its audit log, and end the run."""
+        self.catch_up()
+        if self._audit is not None:
+            errors = self._api.audit_errors()
+            # A restarted apiserver counts from 0.
+            self.add(AuditErrors(events=errors - self._audit_errors if errors >= self._audit_errors else errors))
+        self.add(RunEnd())
 
     def mark(self) -> int:
         """Write a mark to the audit log: for the field `mark` of a record whose place among requests matters.

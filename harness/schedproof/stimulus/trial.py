@@ -23,7 +23,7 @@ from schedproof.clusters.cluster import Cluster
 from schedproof.daemons.scheduler import Scheduler, start_scheduler
 from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.private import make_private
-from schedproof.history.acts import PodCreated, Rights, Run, RunCandidate, RunCluster, RunEnd, ShownSeen, Users
+from schedproof.history.acts import PodCreated, Rights, Run, RunCandidate, RunCluster, ShownSeen, Users
 from schedproof.history.history import History
 from schedproof.history.observations import KeptWaiting
 from schedproof.history.saved import SCHEMA
@@ -294,8 +294,7 @@ class Trial:
         """Record the end of the run. Further calls do nothing."""
         if not self.is_over:
             self.is_over = True
-            self.recorder.catch_up()
-            self.recorder.add(RunEnd())
+            self.recorder.finish()
 
     def close(self) -> None:
         """Stop the candidate, then the recording. Safe to call twice."""

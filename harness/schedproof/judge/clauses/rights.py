@@ -199,7 +199,7 @@ def judge_rbac_minimal(history: History, _case: str) -> Finding:
 def _requests(history: History) -> list[ApiRequest]:
     """The requests of the candidate itself, without those of the kube-scheduler that calls an extender."""
     users = {user for user, _ in _declared(history)}
-    return [request for request in history.of(ApiRequest) if request.user in users]
+    return [request for request in history.requests() if request.user in users]
 
 
 def _declared(history: History) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:

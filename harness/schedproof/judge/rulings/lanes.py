@@ -218,7 +218,7 @@ def _api(history: History, request: ApiRequest) -> Iterator[tuple[str, _Event]]:
 
 def _counted(history: History, begin: float, end: float) -> list[dict[str, Any]]:
     counts: collections.Counter[tuple[str, int]] = collections.Counter()
-    for request in history.of(ApiRequest):
+    for request in history.requests():
         if request.user in history.candidate_users and begin <= history.order.times(request)[1] <= end:
             counts[f"{request.verb} {request.resource or request.path}", request.code] += 1
     ordered = sorted(counts.items(), key=lambda item: (item[0][1] < HTTPStatus.BAD_REQUEST, -item[1], item[0]))

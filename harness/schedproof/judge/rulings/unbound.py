@@ -117,7 +117,7 @@ def refusals(history: History, begin: float, end: float) -> list[ApiRequest]:
     """The candidate's requests that the apiserver refused or rejected within a span, except those that it then made in
     another way.
     """
-    own = [request for request in history.of(ApiRequest) if request.user in history.candidate_users]
+    own = [request for request in history.requests() if request.user in history.candidate_users]
     refused = (r for r in own if r.code in _REFUSED and begin <= history.order.times(r)[1] <= end)
     return not_done_otherwise(refused, own)
 
@@ -134,8 +134,7 @@ def _most(texts: Iterator[str]) -> Iterator[str]:
 def _nothing(history: History, pod: TestPod, until: float) -> str:
     """If no error explains it: whether the candidate sent any request at all."""
     asked = sum(
-        r.user in history.candidate_users and pod.at <= history.order.times(r)[1] <= until
-        for r in history.of(ApiRequest)
+        r.user in history.candidate_users and pod.at <= history.order.times(r)[1] <= until for r in history.requests()
     )
     return "" if asked or "audit" not in history.run.cluster.capabilities else (
         "the candidate sent the apiserver no request meanwhile"

@@ -259,6 +259,10 @@ class BindingGate:
                 self._mute.discard(request["name"])
                 self._muted.add(request["name"])
                 self._changed.notify_all()
+        if refused:
+            # The audit log may lack the request: see `RequestBegun`.
+            pod, user = f"{self._namespace}/{request['name']}", request["userInfo"]["username"]
+            self._record("status-refused", pod=pod, user=user)
         return _answer(request, http.client.INTERNAL_SERVER_ERROR if refused else 0)
 
     def _refusal(self, pod: str) -> int:

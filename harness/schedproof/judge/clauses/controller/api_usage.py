@@ -90,7 +90,7 @@ def judge_steady(history: History, case: str) -> Finding:
 
 def _in_calm(history: History, case: str, calm: Calm) -> tuple[list[ApiRequest], float]:
     """The candidate's requests while the harness did nothing, and for how many seconds that was."""
-    own = [request for request in history.of(ApiRequest) if request.user in history.candidate_users]
+    own = [request for request in history.requests() if request.user in history.candidate_users]
     over = next(history.of(CalmOver, case), None)
     if over is None or not over.mark:
         begin, seconds = calm.at, calm.seconds
@@ -148,11 +148,19 @@ def judge_no_spec_patch(history: History, _case: str) -> Finding:
         )
     if not any(attempt.user in history.candidate_users for attempt in history.attempts):
         return invalid("nothing-bound", "it tried to place no pod")
+    # A pod that is bound has its node in an update, or in an apply of all its fields: these bodies are not needed.
+    unknown = [request for request in changes if not request.code and not _was_bound(history, request, at_first)]
+    if unknown:
+        return invalid(
+            "record-incomplete",
+            f"the audit log has only the begin of {len(unknown)} changes of pods that were not bound "
+            f"({unknown[0].verb} {_pod(unknown[0])}): whether they set spec.nodeName is unknown",
+        )
     return passed(f"{len(changes)} changes of pods, none of spec.nodeName")
 
 
 def _own(history: History, *verbs: str) -> list[ApiRequest]:
-    return [r for r in history.of(ApiRequest) if r.user in history.candidate_users and r.verb in verbs]
+    return [r for r in history.requests() if r.user in history.candidate_users and r.verb in verbs]
 
 
 def _pod(request: ApiRequest) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from http import HTTPStatus
 
-from schedproof.history.acts import Expect, Missed
+from schedproof.history.acts import Expect, Missed, StatusRefused
 from schedproof.history.history import History
-from schedproof.history.observations import ApiRequest, WatchEvent
+from schedproof.history.observations import WatchEvent
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.lateness import missed_deadline, too_busy
@@ -91,16 +91,22 @@ def _check_reports(history: History, case: str, finding: Finding, *, events: boo
 def judge_refused_condition(history: History, case: str) -> Finding:
     """A pod that fits on no node had its condition in the end, although one write of it was refused."""
     finding = _judge_reports(history, case, events=False)
+    if finding.outcome == "passed" and not _was_refused(history, case):
+        return invalid("not-tried", "no write of a pod's status was refused")
+    return finding
+
+
+def _was_refused(history: History, case: str) -> bool:
+    """Whether a write of the status of one of the case's pods was refused, by the webhook's record or the audit log."""
     pods = {pod.name for pod in history.test_pods(case)}
-    refused = (
+    if any(record.pod in pods for record in history.of(StatusRefused, case)):
+        return True
+    return any(
         f"{request.namespace}/{request.name}" in pods
         and request.resource == "pods/status"
         and request.code >= HTTPStatus.INTERNAL_SERVER_ERROR
-        for request in history.of(ApiRequest)
+        for request in history.requests()
     )
-    if finding.outcome == "passed" and not any(refused):
-        return invalid("not-tried", "no write of a pod's status was refused")
-    return finding
 
 
 def judge_foreign_conditions(history: History, case: str) -> Finding:

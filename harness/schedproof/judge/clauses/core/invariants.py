@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 from schedproof.history.audit_order import READING
 from schedproof.history.history import Attempt, History
-from schedproof.history.observations import Admission, ApiRequest, ExtenderCall, Manifest, StartFailed
+from schedproof.history.observations import Admission, ApiRequest, ExtenderCall, Manifest, StartFailed, WatchEvent
+from schedproof.history.world import key
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.clauses.core.placement import left_unbound
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.lateness import is_overdue
+from schedproof.judge.rulings.removals import Removal, created_by_candidate, pod_of, removals
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.manifest import priority
 
@@ -21,23 +24,30 @@ _APART = 1.0
 
 
 def judge_own_pods(history: History, _case: str) -> Finding:
-    """The candidate sent no request except reads that concerns a pod of another schedulerName.
+    """The candidate sent no request except reads that concerns a pod of another schedulerName, and caused the end of
+    none.
 
-    A patch of a pod's metadata is reported and does not fail: controllers that belong to a scheduler label and annotate
-    pods, and that decides nothing about them. A failed request counts if it names a pod that is known to belong to
-    another scheduler; a request that the apiserver refused before it read the body names none.
+    Pods that it created are its own. A deletion of a collection counts by the pods that ended. A patch of a pod's
+    metadata is reported and does not fail: controllers that belong to a scheduler label and annotate pods, and that
+    decides nothing about them. A failed request counts if it names a pod that is known to belong to another scheduler;
+    a request that the apiserver refused before it read the body names none.
     """
-    own = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.own_pods().values()}
-    foreign = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.manifests.values()} - own
+    created = created_by_candidate(history)
+    own = {key(pod) for pod in history.own_pods().values()}
+    foreign = {key(pod) for uid, pod in history.manifests.items() if uid not in created} - own
     if not foreign:
         return invalid("not-tried", "there was no pod of another scheduler")
-    written = [request for request in writes(history) if _is_foreign(request, own, foreign)]
-    touched = [request for request in written if not is_about_metadata(request)]
-    if touched:
+    written = [request for request in writes(history) if _is_foreign(history, request, own, foreign, created)]
+    touched = {r.line: _request(r) for r in written if not _leaves_spec(history, r)}
+    for removal in removals(history):
+        if removal.pod in foreign and removal.uid not in created:
+            touched.setdefault(removal.request.line, f"{_request(removal.request)}, which ended {removal.pod}")
+    texts = [touched[line] for line in sorted(touched)]
+    if texts:
         return failed(
             "foreign-pod",
-            f"{_request(touched[0])}, a pod of another scheduler (and {len(touched) - 1} more such requests)",
-            timeline=[_request(request) for request in touched[:20]],
+            f"{texts[0]}, a pod of another scheduler (and {len(texts) - 1} more such requests)",
+            timeline=texts[:20],
         )
     if written:
         return passed(
@@ -48,15 +58,34 @@ def judge_own_pods(history: History, _case: str) -> Finding:
     return passed(f"{len(foreign)} pods of other schedulers were left alone")
 
 
-def _is_foreign(request: ApiRequest, own: Collection[str], foreign: Collection[str]) -> bool:
+def _is_foreign(
+    history: History, request: ApiRequest, own: Collection[str], foreign: Collection[str], created: Collection[str]
+) -> bool:
     """Whether a request concerns a pod of another scheduler: a request that was carried out, even if the harness's
     watch did not see the pod.
 
-    The audit log has no name if the request was refused by its path (a Binding posted to a namespace,
-    deletecollection): the apiserver read and did nothing.
+    The audit log has no name if the request was refused by its path (a Binding posted to a namespace): the apiserver
+    read and did nothing. A deletecollection has none either; what it did, the watch shows.
     """
     pod = f"{request.namespace}/{request.name}"
+    if request.verb == "deletecollection" or (request.uid or pod_of(history, request)) in created:
+        return False
     return pod in foreign or (pod not in own and request.code < HTTPStatus.BAD_REQUEST)
+
+
+def _leaves_spec(history: History, request: ApiRequest) -> bool:
+    """Whether the request patches only a pod's metadata, as its body shows; without a body on record, as the watch
+    shows: no version of the pod has another spec, except for the node.
+    """
+    if request.code or request.body or (request.verb, request.resource) != ("patch", "pods"):
+        return is_about_metadata(request)
+    name = f"{request.namespace}/{request.name}"
+    specs = [
+        {**event.object["spec"], "nodeName": ""}
+        for event in history.of(WatchEvent)
+        if event.resource == "pods" and key(event.object) == name
+    ]
+    return bool(specs) and all(spec == specs[0] for spec in specs)
 
 
 def is_about_metadata(request: ApiRequest) -> bool:
@@ -73,7 +102,7 @@ def writes(history: History) -> list[ApiRequest]:
     """The candidate's requests that concern pods, except reads."""
     return [
         request
-        for request in history.of(ApiRequest)
+        for request in history.requests()
         if request.user in history.candidate_users
         and request.verb not in READING
         and request.resource.partition("/")[0] in ("pods", "bindings")
@@ -86,7 +115,8 @@ def judge_accounted(history: History, case: str) -> Finding:
 
     The harness's own pods, which it waits for in every clause, must be bound if they fit.
     """
-    own = history.own_pods()
+    created = created_by_candidate(history)
+    own = {uid: pod for uid, pod in history.own_pods().items() if uid not in created}
     if not own:
         return invalid("not-tried", "the candidate got no pod")
     if any(history.of(StartFailed)) and not history.bindings.keys() & own.keys():
@@ -94,7 +124,7 @@ def judge_accounted(history: History, case: str) -> Finding:
     alive = {pod["metadata"]["uid"] for pod in history.world.latest().pods.values()}
     effective = {record.call for record in history.of(Admission) if record.effective}
     by_harness = {attempt.uid for attempt in history.attempts if attempt.succeeded and _is_harness(history, attempt)}
-    created = {pod.uid: pod for pod in history.test_pods()}
+    tested = {pod.uid: pod for pod in history.test_pods()}
     lag = _SEEN_BY_ALL if _several_workers(history) else 0.0
     problems: list[tuple[str, str]] = []
     for uid, pod in own.items():
@@ -102,7 +132,7 @@ def judge_accounted(history: History, case: str) -> Finding:
         made = [a for a in history.attempts_on(name, uid) if a.succeeded or not _by_harness(history, name, a)]
         successes = [attempt for attempt in made if attempt.succeeded or (attempt.call and attempt.call in effective)]
         # One that was posted before this pod was created was meant for the one before, of the same name.
-        own_success = bool(successes) and not (uid in created and history.precedes_pod(successes[0], created[uid]))
+        own_success = bool(successes) and not (uid in tested and history.precedes_pod(successes[0], tested[uid]))
         answered = own_success and not _answer_lost(history, successes[0])
         if answered and (again := _tried_again(history, made, successes[0], lag)) is not None:
             text = f"{name}: bound to {successes[0].node}, then tried again ({again.node}: {again.code})"
@@ -115,7 +145,7 @@ def judge_accounted(history: History, case: str) -> Finding:
             # (A pod that came with its node, as static pods do, was never to be scheduled.)
             text = f"{name}: ended Pending without a reason (no PodScheduled condition)"
             problems.append(("pending-without-reason", text))
-    problems += (("pod-removed", text) for text in _removed(history))
+    problems += (("pod-removed", text) for text in _removed(history, own))
     problems += (("not-bound-in-time", text) for text in left_unbound(history))
     if problems:
         code, text = problems[0]
@@ -128,19 +158,38 @@ def judge_accounted(history: History, case: str) -> Finding:
     return passed(f"{len(own)} pods accounted for, {len(history.bindings.keys() & own.keys())} of them bound once")
 
 
-def _removed(history: History) -> list[str]:
-    """The candidate's pods that it deleted or evicted although no pod of higher priority could need their place."""
-    own = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod for pod in history.own_pods().values()}
-    highest = max((priority(pod) for pod in own.values()), default=0)
-    found = []
-    for request in writes(history):
-        pod = own.get(f"{request.namespace}/{request.name}")
-        removes = request.verb in ("delete", "deletecollection") or request.resource == "pods/eviction"
-        if not removes or request.code >= HTTPStatus.BAD_REQUEST or request.dry_run:
-            continue
-        if request.verb == "deletecollection" or (pod is not None and priority(pod) >= highest):
-            found.append(f"{_request(request)}: no pod of higher priority needs its place")
-    return found
+def _removed(history: History, own: Mapping[str, Manifest]) -> Iterator[str]:
+    """The candidate's pods whose end it caused although no pod of higher priority waited."""
+    for removal in removals(history):
+        if (pod := own.get(removal.uid)) is not None and not _makes_room(history, removal, pod, own):
+            about = "" if removal.request.name else f", which ended {removal.pod}"
+            yield f"{_request(removal.request)}{about}: no pod of higher priority waited for its place"
+
+
+def _makes_room(history: History, removal: Removal, pod: Manifest, own: Mapping[str, Manifest]) -> bool:
+    """Whether a pod of higher priority that may preempt waited when a pod was removed.
+
+    One that was bound or deleted within the claimed freshness before counts as well: the candidate did not have to know
+    that.
+    """
+    before = history.world.at(int(removal.rv) - 1) if math.isfinite(removal.rv) else history.world.latest()
+    waiting = {
+        found["metadata"]["uid"]
+        for found in before.pods.values()
+        if not found["spec"].get("nodeName") and not found["spec"].get("schedulingGates")
+    }
+
+    def waited(uid: str) -> bool:
+        if uid in waiting:
+            return True
+        over = [event.at for events in (history.bindings, history.endings) if (event := events.get(uid)) is not None]
+        late = min(over, default=math.inf)
+        return late <= removal.at and not is_overdue(history, late, removal.at, history.claims.timing.freshness)
+
+    return any(
+        priority(other) > priority(pod) and other["spec"].get("preemptionPolicy") != "Never" and waited(uid)
+        for uid, other in own.items()
+    )
 
 
 def _by_harness(history: History, pod: str, attempt: Attempt) -> bool:
@@ -208,8 +257,8 @@ def _has_reason(pod: Manifest) -> bool:
 
 def _request(request: ApiRequest) -> str:
     return (
-        f"{request.user.rpartition(':')[2]}: {request.verb} {request.resource} "
-        f"{request.namespace}/{request.name} -> {request.code}"
+        f"{request.user.rpartition(':')[2]}: {request.verb} {request.resource} {request.namespace}/{request.name}"
+        f"{request.selector and f' ({request.selector})'} -> {request.code or 'no response on record'}"
     )
 
 

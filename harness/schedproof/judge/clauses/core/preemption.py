@@ -6,16 +6,16 @@ Source: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-pre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from http import HTTPStatus
 from typing import Any
 
 from schedproof.history.acts import Expect
 from schedproof.history.history import History, TestPod
-from schedproof.history.observations import ApiRequest, WatchEvent
+from schedproof.history.observations import WatchEvent
 from schedproof.history.world import State
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.configuration import as_configured
+from schedproof.judge.rulings.removals import removals
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.manifest import priority
@@ -93,21 +93,9 @@ def judge_disruption_target(history: History, case: str) -> Finding:
 
 
 def all_evicted(history: History, case: str) -> list[TestPod]:
-    """The pods of the case that the candidate deleted, in the order of its requests."""
-    pods = {pod.name: pod for pod in history.test_pods(case)}
-    found: dict[str, TestPod] = {}
-    for request in history.of(ApiRequest):
-        deletes = (request.verb, request.resource) in (("delete", "pods"), ("create", "pods/eviction"))
-        name = f"{request.namespace}/{request.name}"
-        if (
-            deletes
-            and name in pods
-            and request.user in history.candidate_users
-            and request.code < HTTPStatus.MULTIPLE_CHOICES
-            and not request.dry_run
-        ):
-            found.setdefault(name, pods[name])
-    return list(found.values())
+    """The pods of the case whose end the candidate has caused, in the order in which they ended."""
+    pods = {pod.uid: pod for pod in history.test_pods(case)}
+    return [pods[removal.uid] for removal in removals(history) if removal.uid in pods]
 
 
 def _needless(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) -> str:

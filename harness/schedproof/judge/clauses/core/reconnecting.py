@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from schedproof.history.acts import AccountTokens, LineFault
 from schedproof.history.history import History
-from schedproof.history.observations import ApiRequest, WatchEvent
+from schedproof.history.observations import WatchEvent
 from schedproof.judge.clause import (
     ADVANCE_VERSIONS,
     AUDIT,
@@ -72,7 +72,7 @@ def judge_tokens(history: History, case: str) -> Finding:
     """
     finding = judge_placement(history, case)
     noted = {record.event: record for record in history.of(AccountTokens, case)}
-    borne = {request.credential for request in history.of(ApiRequest)}
+    borne = {request.credential for request in history.requests()}
     used = "found" in noted and not borne.isdisjoint(noted["found"].credentials)
     if not used or "refused" not in noted:
         if finding.outcome == "failed":
@@ -88,7 +88,7 @@ def judge_tokens(history: History, case: str) -> Finding:
     since = noted["refused"].at
     unauthorized = sum(
         request.code == HTTPStatus.UNAUTHORIZED and history.order.times(request)[0] > since
-        for request in history.of(ApiRequest)
+        for request in history.requests()
     )
     if unauthorized:
         summary = (

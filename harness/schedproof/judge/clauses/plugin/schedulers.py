@@ -7,7 +7,7 @@ from http import HTTPStatus
 from schedproof.candidate.scheduler_config import DEFAULT_SCHEDULER, SHARED_LEASE, elects_by_shared_lease
 from schedproof.history.acts import Halted
 from schedproof.history.history import History
-from schedproof.history.observations import ApiRequest, LeaseHolder
+from schedproof.history.observations import LeaseHolder
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.clauses.core.conditions import judge_binds
 from schedproof.judge.clauses.core.placement import judge_placement
@@ -36,7 +36,7 @@ def _wrote_lease(history: History, case: str) -> bool:
     since = min((record.at for record in history.of(Halted, case)), default=0.0)
     return any(
         request.resource == "leases" and request.verb in _WRITING and request.user in history.candidate_users
-        for request in history.of(ApiRequest)
+        for request in history.requests()
         if request.code < HTTPStatus.BAD_REQUEST and history.order.times(request)[1] >= since
     )
 
