@@ -47,6 +47,7 @@ from schedproof.history.observations import (
     NodeScore,
     ProcessEvent,
     PrometheusQuery,
+    RequestBegun,
     WatchEvent,
 )
 from schedproof.history.record import Record
@@ -389,6 +390,14 @@ class HistoryBuilder:
             user=by, verb=verb, group="", resource=resource, namespace=NAMESPACE, name=name, code=code,
             line=self._line, received=round(completed - _STEP / 2, 6) if received is None else received,
             completed=completed, body=body, **more,
+        ))  # fmt: skip
+
+    def begun(self, resource: str, name: str, *, audit_id: str = "a") -> None:
+        """Record that the candidate's patch has begun; its end is not in the audit log."""
+        self._line += 1
+        self.add(RequestBegun(
+            id=audit_id, user=CANDIDATE_USER, verb="patch", group="", resource=resource, namespace=NAMESPACE, name=name,
+            line=self._line, received=self._at, completed=self._at,
         ))  # fmt: skip
 
     def mark(self) -> int:

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.history.observations import RequestBegun
-
-from .histories import BYSTANDER, CANDIDATE_USER, HARNESS_USER, NAMESPACE, HistoryBuilder, told
+from .histories import BYSTANDER, HARNESS_USER, NAMESPACE, HistoryBuilder, told
 
 OWN, ACCOUNTED = "core/own-pods-only", "core/all-accounted"
 CONTROLLERS = "system:kube-controller-manager"
@@ -261,23 +259,15 @@ def test_a_pod_that_is_created_again_is_not_removed_by_the_request_before() -> N
 # -- requests of which the audit log has only the begin
 
 
-def begun(h: HistoryBuilder, resource: str, name: str, *, by: str = CANDIDATE_USER, audit_id: str = "a") -> None:
-    h._line += 1
-    h.add(RequestBegun(
-        id=audit_id, user=by, verb="patch", group="", resource=resource, namespace=NAMESPACE, name=name,
-        line=h._line, received=h.now, completed=h.now,
-    ))  # fmt: skip
-
-
 def test_a_write_of_a_foreign_pod_counts_although_its_end_is_not_on_record() -> None:
     h = run()
-    begun(h, "pods/status", "bystander")
+    h.begun("pods/status", "bystander")
     told(h.verdict(OWN), "failed", "foreign-pod", "bystander")
 
 
 def test_the_begin_of_a_request_is_no_request_of_its_own_once_its_end_is_on_record() -> None:
     h = run()
-    begun(h, "pods", "bystander")
+    h.begun("pods", "bystander")
     h.request("patch", "pods", "bystander", body={"metadata": {"labels": {}}}, begun="a")
     told(h.verdict(OWN), "passed", "", "1")
     assert len([r for r in h.history().requests() if r.name == "bystander"]) == 1
@@ -286,6 +276,6 @@ def test_the_begin_of_a_request_is_no_request_of_its_own_once_its_end_is_on_reco
 @pytest.mark.parametrize(("spec", "outcome"), [({}, "passed"), ({"activeDeadlineSeconds": 5}, "failed")], ids=str)
 def test_what_a_patch_without_a_body_on_record_changes_is_seen_by_the_watch(spec: dict[str, Any], outcome: str) -> None:
     h = run()
-    begun(h, "pods", "bystander")
+    h.begun("pods", "bystander")
     h.change("bystander", **spec)
     assert h.verdict(OWN).outcome == outcome

@@ -12,7 +12,7 @@ from schedproof.history.history import Attempt, History
 from schedproof.history.observations import Admission, ApiRequest, ExtenderCall, Manifest, StartFailed, WatchEvent
 from schedproof.history.world import key
 from schedproof.judge.clause import AUDIT, Clause
-from schedproof.judge.clauses.core.placement import left_unbound
+from schedproof.judge.clauses.core.placement import bound_unshown, left_unbound
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.lateness import is_overdue
 from schedproof.judge.rulings.removals import Removal, created_by_candidate, pod_of, removals
@@ -141,6 +141,8 @@ def judge_accounted(history: History, case: str) -> Finding:
             if not successes and uid not in by_harness and not any(attempt.unanswered for attempt in made):
                 text = f"{name}: is bound to {history.bindings[uid].node}, but not by a Binding of the candidate"
                 problems.append(("bound-without-binding", text))
+        elif uid in alive and (unshown := bound_unshown(history, name, uid, history.ended_at)):
+            return invalid("record-incomplete", unshown)
         elif uid in alive and not pod["spec"].get("nodeName") and not _has_reason(pod):
             # (A pod that came with its node, as static pods do, was never to be scheduled.)
             text = f"{name}: ended Pending without a reason (no PodScheduled condition)"

@@ -37,6 +37,9 @@ _AUXILIARY = {
 not shown then.
 """
 
+_SHOWN = 1.0
+"""Seconds after a Binding in which the watch shows the pod on its node at the latest, on a busy machine as well."""
+
 _NAMED = 3
 """Misplaced pods that a summary names after the first; the report shows the decisions of more."""
 
@@ -287,6 +290,8 @@ def _judge_unbound(
             f"{pod.name} was expected to be bound, but {why or 'the oracle finds no feasible node for it'}",
             **evidence,
         )
+    if unshown := bound_unshown(history, pod.name, pod.uid, expectation.at):
+        return invalid("record-incomplete", unshown, **evidence)
     begin, _ = history.span(pod.case)
     exits = (event for event in history.of(ProcessEvent) if event.event == "exited" and not event.descendant)
     ended = [event for event in exits if begin <= event.at <= expectation.at]
@@ -300,6 +305,18 @@ def _judge_unbound(
     text = f"{pod.name} was not bound {waited}, although it fits on {', '.join(room)}"
     text += f"; {cause}" if cause else ""
     return failed("not-bound-in-time", text + late, **evidence)
+
+
+def bound_unshown(history: History, pod: str, uid: str, at: float) -> str:
+    """That the harness's watch had not shown by a time what the audit log has: a Binding of a pod that succeeded.
+
+    "" if it has none, or only in the last second. A watch that lags or has stalled says nothing about the candidate.
+    """
+    done = (a for a in history.attempts_on(pod, uid) if a.succeeded and a.completed < at - _SHOWN)
+    attempt = next(done, None)
+    if attempt is None:
+        return ""
+    return f"{pod} was bound to {attempt.node} by the audit log, which the watch of pods has not shown"
 
 
 def room_for(history: History, manifest: Manifest, state: State) -> list[str]:
