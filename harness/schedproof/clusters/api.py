@@ -226,9 +226,15 @@ class Api:
         """Return the apiserver's version, for example `v1.36.3`."""
         return str(self._json("GET", "/version")["gitVersion"])
 
-    def audit_errors(self) -> int:
-        """Return how many audit events the apiserver could not write since its start, by its own metric."""
-        text = self._call("GET", "/metrics").response.data.decode()
+    def audit_errors(self) -> int | None:
+        """Return how many audit events the apiserver could not write since its start, by its own metric.
+
+        None if this client may not read the metrics.
+        """
+        try:
+            text = self._call("GET", "/metrics").response.data.decode()
+        except ApiError:
+            return None
         counts = (line.rpartition(" ")[2] for line in text.splitlines() if line.startswith(_AUDIT_ERRORS))
         return round(sum(map(float, counts)))
 

@@ -211,9 +211,10 @@ class Recorder:
         """Read the logs up to now, record what the apiserver could not write to its audit log, and end the run."""
         self.catch_up()
         if self._audit is not None:
-            errors = self._api.audit_errors()
-            # A restarted apiserver counts from 0.
-            self.add(AuditErrors(events=errors - self._audit_errors if errors >= self._audit_errors else errors))
+            before, errors = self._audit_errors, self._api.audit_errors()
+            if before is not None and errors is not None:
+                # A restarted apiserver counts from 0.
+                self.add(AuditErrors(events=errors - before if errors >= before else errors))
         self.add(RunEnd())
 
     def mark(self) -> int:
