@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
-import sys
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from schedproof.foundation.content import content
+
+from ..loading import load
 
 FOLDER = content("fixtures", "candidates", "least-traffic-controller")
 Manifest = dict[str, Any]
 
 
-def _load() -> SimpleNamespace:
-    """Load the programs as running controller.py does; they are to be copied, and are not a package.
-
-    Afterwards their names, which are not unique, are free again.
-    """
-    names = sorted(file.stem for file in FOLDER.glob("*.py"))
-    before: dict[str, ModuleType] = {name: sys.modules.pop(name) for name in names if name in sys.modules}
-    sys.path.insert(0, str(FOLDER))
-    try:
-        return SimpleNamespace(**{name: importlib.import_module(name) for name in names})
-    finally:
-        sys.path.remove(str(FOLDER))
-        for name in names:
-            sys.modules.pop(name, None)
-        sys.modules.update(before)
-
-
-modules = _load()
+modules = load(FOLDER)
 _numbers = itertools.count(1)
 
 
