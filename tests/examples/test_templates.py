@@ -7,6 +7,7 @@ import ast
 import functools
 import io
 import json
+import time
 import urllib.request
 from collections.abc import Callable
 from typing import Any
@@ -107,3 +108,11 @@ def test_an_unusable_response_is_no_reading_and_no_error(
     respond(document)
     assert read_strictly() == {}
     assert "".join(capfd.readouterr())
+
+
+def test_the_controller_s_longest_rest_holds_however_often_a_pod_has_failed() -> None:
+    modules = load(TEMPLATES / "controller")
+    attempt = modules.controller.Attempt(failures=1100)
+    before = time.monotonic()
+    attempt.failed()
+    assert before + 10 <= attempt.rests_until <= time.monotonic() + 10

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 REFERENCE = content("fixtures", "candidates", "least-traffic-plugin")
+EXAMPLES = Path(__file__).parents[1] / "examples"
 BUILDS = "build the scheduler of least-traffic-plugin"
 LOADS = ("network/least-traffic", "network/flip")
 # The rest of its core is kube-scheduler's, as stock's is.
@@ -86,15 +87,24 @@ def test_misspelled_args_keep_a_plugin_from_starting(shell: Shell) -> None:
 
 
 def test_the_reference_plugin_s_own_tests_pass() -> None:
-    """As in its README; with the flags of the build, so that Go finds what it has already compiled."""
+    """As in its README."""
+    expect_go_tests_pass(REFERENCE)
+
+
+def test_the_template_reads_prometheus_strictly(tmp_path: Path) -> None:
+    shutil.copytree(content("fixtures", "templates", "plugin"), tmp_path, dirs_exist_ok=True)
+    shutil.copy(EXAMPLES / "plugin_template" / "prometheus_test.go", tmp_path / "leasttraffic")
+    expect_go_tests_pass(tmp_path)
+
+
+def expect_go_tests_pass(folder: Path) -> None:
+    """Run the tests of a module with the flags of the build, so that Go finds what it has already compiled."""
     go = toolchain.obtain(lock.load().minimum_go, lock.load().go, SilentProgress())
     env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-trimpath", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     for arguments in (("vet", "./..."), ("test", "./...")):
-        done = subprocess.run(
-            (go.path, *arguments), cwd=REFERENCE, env=env, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run((go.path, *arguments), cwd=folder, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     unformatted = subprocess.run(
-        (go.path.with_name("gofmt"), "-l", "."), cwd=REFERENCE, capture_output=True, text=True, check=True
+        (go.path.with_name("gofmt"), "-l", "."), cwd=folder, capture_output=True, text=True, check=True
     )
     assert unformatted.stdout == ""

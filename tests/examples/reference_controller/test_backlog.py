@@ -140,3 +140,15 @@ class TestBacklog:
                     now += data.draw(st.sampled_from([0.1, 1.0, 20.0]))
         backlog.wake(Change.ROOM, now + 100)
         assert sorted(uid for uid, _ in iter(lambda: backlog.take(now + 100), None)) == sorted(waiting - out)
+
+
+def test_the_longest_delay_holds_however_often_a_pod_has_failed() -> None:
+    backlog, waiting, now = modules.backlog.Backlog(), Pod(pod("a", uid="a")), 0.0
+    backlog.put(waiting)
+    for _ in range(1100):
+        assert backlog.take(now) == ("a", True)
+        backlog.delay("a", now)
+        now = backlog.sleeps_until()
+    backlog.take(now)
+    backlog.delay("a", now)
+    assert backlog.sleeps_until() == now + 10
