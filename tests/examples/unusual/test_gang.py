@@ -9,9 +9,9 @@ import pytest
 
 from schedproof.foundation.content import content
 
-from ...examples.loading import load
-from ...examples.reference_controller.rig import REFUSED, Rig, bound_to, clock  # noqa: F401 - clock is a fixture
-from ...examples.reference_controller.worlds import Manifest, modules, node, pod
+from ..loading import load
+from ..reference_controller.rig import REFUSED, Rig, bound_to, clock  # noqa: F401 - clock is a fixture
+from ..reference_controller.worlds import Manifest, modules, node, pod
 
 UNUSUAL = content("fixtures", "candidates", "unusual")
 gang_controller = load(UNUSUAL, "gang_controller", beside=vars(modules)).gang_controller
