@@ -7,9 +7,11 @@ import ast
 import functools
 import io
 import json
+import threading
 import time
 import urllib.request
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,13 +35,17 @@ def controller() -> Read:
     return read
 
 
-def step(name: str) -> Read:
-    """The function `traffic` of a step, without the lines that connect to a cluster."""
-    tree = ast.parse((STEPS / name / "scheduler.py").read_text())
+def functions(step: str) -> dict[str, Any]:
+    """The functions and imports of a step of the tutorial, without the lines that connect to a cluster."""
+    tree = ast.parse((STEPS / step / "scheduler.py").read_text())
     tree.body = [line for line in tree.body if isinstance(line, ast.Import | ast.ImportFrom | ast.FunctionDef)]
-    names: dict[str, Any] = {"PROMETHEUS": "http://prometheus", "QUERY": "up", "NAME": "", "Counter": None}
-    exec(compile(ast.fix_missing_locations(tree), name, "exec"), names)
-    read: Read = names["traffic"]
+    names: dict[str, Any] = {"PROMETHEUS": "http://prometheus", "QUERY": "up"}
+    exec(compile(tree, step, "exec"), names)
+    return names
+
+
+def step(name: str) -> Read:
+    read: Read = functions(name)["traffic"]
     return read
 
 
@@ -116,3 +122,38 @@ def test_the_controller_s_longest_rest_holds_however_often_a_pod_has_failed() ->
     before = time.monotonic()
     attempt.failed()
     assert before + 10 <= attempt.rests_until <= time.monotonic() + 10
+
+
+@pytest.mark.parametrize("step", ["8-tries-again", "11-heeds-gates", "14-without-readings"])
+def test_the_tutorial_s_scheduler_tries_every_pod_though_pods_that_fit_nowhere_take_all_its_time(step: str) -> None:
+    listed = [SimpleNamespace(metadata=SimpleNamespace(name=name)) for name in "abc"]
+    now, tried = 0.0, set()
+
+    def schedule(pod: Any, *_: Any) -> None:
+        nonlocal now
+        now += 1
+        tried.add(pod.metadata.name)
+
+    listing = SimpleNamespace(items=listed)
+    names = functions(step)
+    names["api"] = SimpleNamespace(list_node=lambda **_: listing, list_pod_for_all_namespaces=lambda **_: listing)
+    names |= {"schedule": schedule, "is_waiting": bool, "traffic": dict, "changed": threading.Event()}
+    names |= {"FRESH": 0.5, "TIMEOUT": 1, "time": SimpleNamespace(monotonic=lambda: now)}
+    for _ in range(100):
+        names["schedule_all"]()
+    assert tried == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("step", ["8-tries-again", "11-heeds-gates", "14-without-readings"])
+def test_the_tutorial_s_scheduler_counts_a_pod_whose_binding_had_no_usable_response(step: str) -> None:
+    def bind(*_: Any) -> None:
+        raise OSError("no response")
+
+    pod = SimpleNamespace(spec=SimpleNamespace(node_name=None))
+    node = SimpleNamespace(metadata=SimpleNamespace(name="a"))
+    names = functions(step)
+    names |= {"bind": bind, "may_run": lambda *_: True, "quietest": lambda names, _: names[0]}
+    arguments = [pod, [node], [pod], {}][: names["schedule"].__code__.co_argcount]
+    with pytest.raises(OSError, match="no response"):
+        names["schedule"](*arguments)
+    assert pod.spec.node_name == "a"
