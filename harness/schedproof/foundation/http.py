@@ -5,14 +5,21 @@ from __future__ import annotations
 import contextlib
 import http.client
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
+from schedproof.foundation.http2 import Http2Socket, speaks_http2
 
-def insecure_tls() -> ssl.SSLContext:
-    """For servers with self-signed certificates, on connections that cannot be intercepted: loopback, and taps."""
+
+def insecure_tls(alpn: Sequence[str] = ()) -> ssl.SSLContext:
+    """For servers with self-signed certificates, on connections that cannot be intercepted: loopback, and taps.
+
+    `alpn`: the protocols that it offers.
+    """
     context = ssl.create_default_context()
+    if alpn:
+        context.set_alpn_protocols(alpn)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context
@@ -35,6 +42,8 @@ def connect_by_name(
 ) -> http.client.HTTPConnection:
     """A connection over TLS to a server that is requested by this name, whatever its address; otherwise as `connect`.
 
+    It speaks HTTP/2 if `tls` offers that and the server chooses it.
+
     Raises:
         OSError: it cannot be reached, or its certificate is not trusted.
     """
@@ -43,7 +52,9 @@ def connect_by_name(
         undo.callback(connection.close)
         connection.connect()
         assert connection.sock is not None
-        connection.sock = tls.wrap_socket(connection.sock, server_hostname=server_name)
+        secure = connection.sock = tls.wrap_socket(connection.sock, server_hostname=server_name)
+        if speaks_http2(secure):
+            connection.sock = Http2Socket(secure)  # all that http.client needs of a socket
         undo.pop_all()
     return connection
 

@@ -10,6 +10,8 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from schedproof.foundation.http2 import Http2Client, speaks_http2
+
 if TYPE_CHECKING:
     from schedproof.proxies.relay import Relay  # circular import
 
@@ -74,24 +76,68 @@ class Client(asyncio.Protocol):
 
 
 class Upstream(asyncio.Protocol):
-    """The connection to the server. Without a relay it is being closed."""
+    """The connection to the server. Without a relay it is being closed.
+
+    To a server that has chosen HTTP/2 it speaks that; the relay reads and writes HTTP/1.1 all the same.
+    """
 
     def __init__(self, relay: Relay) -> None:
         self.relay: Relay | None = relay
+        self._http2: Http2Client | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        if speaks_http2(transport.get_extra_info("ssl_object")):
+            self._http2 = Http2Client()
         if self.relay is None:
             transport.abort()
         else:
-            self.relay.upstream_made(transport)
+            self.relay.upstream_made(self)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server accepts no further request here."""
+        return has_ended(self.transport) or (self._http2 is not None and self._http2.closing)
+
+    @property
+    def keeps_client(self) -> bool:
+        """Whether the client's connection outlives this one, if it is idle: as HTTP/2 ends it, no request is lost."""
+        return self._http2 is not None
+
+    def write(self, data: bytes) -> None:
+        if self._http2 is None:
+            self.transport.write(data)
+        else:
+            self._http2.send(data)
+            self._settle(self._http2)
+
+    def write_eof(self) -> None:
+        """Pass on that the client sends no more, if the connection can say so."""
+        if self.transport.can_write_eof() and not self.transport.is_closing():
+            self.transport.write_eof()
 
     def data_received(self, data: bytes) -> None:
-        if self.relay is not None:
+        if self._http2 is not None:
+            data = self._http2.receive(data)
+        if data and self.relay is not None:
             self.relay.upstream_data(data)
+        if self._http2 is not None:
+            self._settle(self._http2)
+
+    def _settle(self, http2: Http2Client) -> None:
+        """Write the frames that are due; end the connection if it cannot go on."""
+        self.transport.write(http2.data_to_send())
+        if http2.error and self.relay is not None:
+            relay, self.relay = self.relay, None
+            self.transport.close()
+            if http2.refused:
+                relay.upstream_refused(bytes(http2.sent), http2.error)
+            else:
+                relay.upstream_lost(None, http2.error)
 
     def eof_received(self) -> None:
-        if self.relay is not None:
+        if self.relay is not None and self._http2 is None:
             self.relay.upstream_ended()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -192,6 +192,8 @@ class AnswerReader(_MessageReader):
         self.switched = False
         self.interim = False
         """Whether a response with a status below 200 has arrived."""
+        self.flaw = ""
+        """What has arrived instead of a response."""
         self._raw = bytearray()
         """All bytes up to and including the final head."""
 
@@ -206,6 +208,8 @@ class AnswerReader(_MessageReader):
             return
         if not self._parse(data) and not self._parse_without_loose_headers():
             self.body.add(data)
+            if data:
+                self.flaw = f"the response is not HTTP/1.1: it begins with {bytes(self._raw[:_SHOWN])!r}"
 
     def _parse_without_loose_headers(self) -> bool:
         """Parse again without the headers that have a blank before the colon. Return whether that is readable.
@@ -284,6 +288,7 @@ _MARK = re.compile(rb"^%b:[^\n]*\n" % _HARNESS_HEADER, re.MULTILINE | re.IGNOREC
 _AUTHORIZATION = re.compile(rb"^authorization:[^\n]*\n", re.MULTILINE | re.IGNORECASE)
 _HOST = re.compile(rb"^(host:[ \t]*)[^\r\n]*", re.MULTILINE | re.IGNORECASE)
 _QUOTED = 200
+_SHOWN = 40
 _SWITCHING = 101
 _BODILESS = (_SWITCHING, 204, 304)
 _FRAMING = (b"content-length", b"transfer-encoding", b"content-encoding", b"trailer")

@@ -16,7 +16,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from schedproof.history.observations import CLIENT_LEFT
-from schedproof.proxies.connections import Upstream, has_ended, hold_up, reset
+from schedproof.proxies.connections import Upstream, hold_up, reset
 from schedproof.proxies.exchange import NOT_PERMITTED, Exchange, Fault
 from schedproof.proxies.messages import AnswerReader, RequestReader
 
@@ -65,7 +65,7 @@ class Relay:
         """Done when the client's connection has ended."""
         self._client: asyncio.Transport | None = None
         self._client_ended = False
-        self._upstream: asyncio.Transport | None = None
+        self._upstream: Upstream | None = None
         self._side: Upstream | None = None
         self._url = ""
         self._opening: asyncio.Task[None] | None = None
@@ -85,6 +85,7 @@ class Relay:
         self._trouble = ""
         self._ended_at: float | None = None
         self._recorded = False
+        self._refused = b""
         self._held: list[bytes] = []
         self._timer: asyncio.TimerHandle | None = None
 
@@ -133,7 +134,7 @@ class Relay:
     def stall_upstream(self, *, stalled: bool) -> None:
         """Pause reading from the server while the client reads too slowly."""
         if self._upstream is not None:
-            hold_up(self._upstream, stalled=stalled)
+            hold_up(self._upstream.transport, stalled=stalled)
 
     def give_up(self, reason: str, fault: Fault | None = None) -> None:
         """Close both connections at once; record an exchange without a response as such."""
@@ -259,7 +260,7 @@ class Relay:
         url, find = self._line.upstream, None
         if self._line.elsewhere is not None:
             find = self._line.elsewhere(url, self._request.method, self._request.target)
-        if find is None and self._upstream is not None and self._url == url and not has_ended(self._upstream):
+        if find is None and self._upstream is not None and self._url == url and not self._upstream.has_ended:
             self._pass_pending_on()
             return
         self._drop_upstream()
@@ -291,23 +292,38 @@ class Relay:
             else:
                 self._ask_for_body()
 
-    def upstream_made(self, transport: asyncio.Transport) -> None:
+    def upstream_made(self, upstream: Upstream) -> None:
         self._opening = None
-        self._upstream = transport
+        self._upstream = upstream
         self._pass_pending_on()
 
     def _pass_pending_on(self) -> None:
         assert self._upstream is not None
-        head = self._request.head_for(self._url) if self._request.head is not None else b""
-        self._upstream.write(head + bytes(self._pending))
+        begun = self._refused
+        if not begun and self._request.head is not None:
+            begun = self._request.head_for(self._url)
+        pending = begun + bytes(self._pending)
         self._pending.clear()
         self._stall("upstream", False)
+        self._upstream.write(pending)
         if self._client_ended:
             self._pass_end_on()
 
     def _pass_end_on(self) -> None:
-        if self._upstream is not None and self._upstream.can_write_eof() and not self._upstream.is_closing():
+        if self._upstream is not None:
             self._upstream.write_eof()
+
+    def upstream_refused(self, begun: bytes, reason: str) -> None:
+        """Send a request that the server did not process on a new connection, once.
+
+        As Go's client does with HTTP/2. `begun`: the bytes of it that were sent, `reason`: why they were in vain.
+        """
+        if self._refused or self._client is None:
+            self.upstream_lost(None, reason)
+            return
+        self._refused = begun
+        self._drop_upstream()
+        self._open()
 
     def _send(self, data: bytes) -> None:
         if self._trouble:
@@ -326,7 +342,7 @@ class Relay:
         if self._side is not None:
             self._side.relay = None
         if self._upstream is not None:
-            self._upstream.abort()
+            self._upstream.transport.abort()
         self._upstream = self._side = None
 
     # -- from upstream
@@ -401,17 +417,18 @@ class Relay:
         elif answer.complete:
             self._end_answer(answer)
 
-    def upstream_lost(self, error: Exception | None) -> None:
+    def upstream_lost(self, error: Exception | None, reason: str = "") -> None:
+        """Handle the end of the server's connection. `reason`: why, if not this `error` or the server's own end."""
+        exchanged = self._url != self._line.upstream or (self._upstream is not None and self._upstream.keeps_client)
         self._upstream = self._side = None
         if self._client is None:
             return
-        if not self._busy and not self._tunnel and self._url != self._line.upstream:
-            return  # the server was exchanged; an idle client keeps its connection
+        if not self._busy and not self._tunnel and exchanged:
+            return  # an idle client keeps its connection
         if self._busy and self._answer is not None:
-            reason = "upstream closed the connection before its response was complete"
             self._record(
                 status=self._answer.status, answer=self._answer.content(), answer_size=self._answer.body.size,
-                error=reason if self._answer.readable else "upstream did not respond in HTTP/1",
+                error=reason or self._answer.flaw or _ended(error),
             )  # fmt: skip
             self._flush(0)
         if isinstance(error, ConnectionResetError):
@@ -447,6 +464,12 @@ class Relay:
                 go_refuses=self._answer.go_refuses if self._answer is not None else "",
             )
         )  # fmt: skip
+
+
+def _ended(error: Exception | None) -> str:
+    return (
+        "the connection was closed" if error is None else f"the connection was closed: {error or type(error).__name__}"
+    )
 
 
 def _reason(error: OSError) -> str:

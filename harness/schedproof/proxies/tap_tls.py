@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from schedproof.daemons.certificates import Authority
+from schedproof.foundation.http2 import ALPN
 
 # No DHE, and no RSA key exchange. At level 1 OpenSSL refuses what Go refuses: SHA-1, and RSA keys below 1024 bits.
 _CIPHERS = (
@@ -48,7 +49,7 @@ def trust_of(config: Mapping[str, str | bool]) -> ssl.SSLContext:
 
     Without a CA nothing is verified. The CA may also be the extender's own certificate. As Go's client does, it
     looks for the extender's name in the certificate's subjectAltNames only, whatever its Common Name is, and offers
-    TLS 1.2 and 1.3 with the ciphers of `_CIPHERS`.
+    TLS 1.2 and 1.3 with the ciphers of `_CIPHERS`, and HTTP/2 before HTTP/1.1. It does not renegotiate.
 
     Raises:
         OSError: a file cannot be read, or is not a certificate or key.
@@ -56,6 +57,8 @@ def trust_of(config: Mapping[str, str | bool]) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(_CIPHERS)
+    context.set_alpn_protocols(ALPN)
+    context.options |= ssl.OP_NO_RENEGOTIATION
     context.hostname_checks_common_name = False
     authority = _pem(config, "ca")
     if authority is None or config.get("insecure"):

@@ -17,7 +17,8 @@ from schedproof.candidate.kinds import ExtenderSpec
 from schedproof.clusters.cluster import ScriptedMetrics
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError
-from schedproof.foundation.http import connect, exchange
+from schedproof.foundation.http import connect, connect_by_name, exchange, insecure_tls
+from schedproof.foundation.http2 import ALPN
 from schedproof.history.acts import LineFault, NodesLoad, TransportTried
 from schedproof.judge.clauses.extender.tls import AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE
 from schedproof.judge.rulings.extender_calls import DEFAULT_TIMEOUT, is_needed
@@ -209,11 +210,13 @@ class ExtenderStimulus:
         """Call a verb without the tap: as kube-scheduler is configured, over plain HTTP, and without a certificate."""
         if not self.asking_verbs:
             return
-        server = urlsplit(self._tap.upstream).netloc
+        server = urlsplit(self._tap.upstream)
         connections: Mapping[str, Callable[[], http.client.HTTPConnection]] = {
             AS_CONFIGURED: lambda: self._tap.connect(_ANSWER_SECONDS),
-            PLAIN: lambda: connect(f"http://{server}", _ANSWER_SECONDS),
-            WITHOUT_CERTIFICATE: lambda: connect(f"https://{server}", _ANSWER_SECONDS),
+            PLAIN: lambda: connect(f"http://{server.netloc}", _ANSWER_SECONDS),
+            WITHOUT_CERTIFICATE: lambda: connect_by_name(
+                server.hostname or "", server.port, _ANSWER_SECONDS, insecure_tls(ALPN), server.hostname or ""
+            ),
         }
         body = self.question(pod, self._nodes.names)
         for how, opened in connections.items():
