@@ -13,6 +13,7 @@ import ssl
 import struct
 from collections.abc import Callable, Iterable
 from http.client import responses
+from typing import Any
 
 import h2.config
 import h2.connection
@@ -21,6 +22,7 @@ import h2.events
 import h2.exceptions
 import h2.settings
 import h11
+import hpack
 
 ALPN = ("h2", "http/1.1")
 """What Go's client offers, in this order; the server chooses."""
@@ -37,7 +39,10 @@ _LONGEST_REQUEST_HEAD = 1 << 20
 _HOP_BY_HOP = (b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade")
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+\Z")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_STATUS = re.compile(rb"[1-9][0-9]{2}\Z")
 _BODILESS = (204, 304)
+_LENGTH = b"content-length"
+_GIVEN_LENGTH = b"x-given-length"
 _PROCESSED_NOTHING = (h2.errors.ErrorCodes.REFUSED_STREAM, h2.errors.ErrorCodes.PROTOCOL_ERROR)
 """Go's client repeats a request that its server reset with these (canRetryError)."""
 
@@ -45,6 +50,17 @@ _PROCESSED_NOTHING = (h2.errors.ErrorCodes.REFUSED_STREAM, h2.errors.ErrorCodes.
 def speaks_http2(tls: ssl.SSLObject | ssl.SSLSocket | None) -> bool:
     """Whether the server has chosen HTTP/2."""
     return tls is not None and tls.selected_alpn_protocol() == "h2"
+
+
+class _Decoder(hpack.Decoder):
+    """Keeps the Content-Length from h2, which ends the connection over a wrong one.
+
+    Go's client ignores what is no number, and reads what comes of a body of another length.
+    """
+
+    def decode(self, data: bytes, raw: bool = False) -> list[Any]:
+        fields = super().decode(data, raw)
+        return [(_GIVEN_LENGTH, field[1]) if field[0] == _LENGTH else field for field in fields]
 
 
 class Http2Client:
@@ -66,6 +82,7 @@ class Http2Client:
                 h2.settings.SettingCodes.MAX_HEADER_LIST_SIZE: _LONGEST_HEAD,
             },
         )
+        self._connection.decoder = _Decoder()
         self._connection.decoder.max_header_list_size = _LONGEST_HEAD
         self._connection.initiate_connection()
         self._connection.increment_flow_control_window(_WINDOW)
@@ -78,6 +95,8 @@ class Http2Client:
         """Whether the server accepts no further request on this connection."""
         self.error = ""
         """Why the connection, or its request, cannot go on; "" if it can."""
+        self.farewell = ""
+        """The GOAWAY with which the server announces the end of the connection, if there was one."""
         self._begin_next()
 
     def _begin_next(self) -> None:
@@ -88,7 +107,9 @@ class Http2Client:
         self._request_complete = self._request_sent = False
         self._responding = False
         self._chunked = False
+        self._left: int | None = None
         self._responded = False
+        self._repeated = False
 
     def send(self, data: bytes) -> None:
         """Take bytes of an HTTP/1.1 request. It begins a new request if the previous one has ended both ways."""
@@ -157,6 +178,9 @@ class Http2Client:
         self._received += data
         response = bytearray()
         while len(self._received) >= _FRAME_HEAD and not self.error:
+            if self._received.startswith(b"HTTP/"):
+                self._fail("the server has chosen it, and responds in HTTP/1")
+                break
             length = int.from_bytes(self._received[:3], "big")
             if length > _LONGEST_FRAME:
                 self._fail("a frame that is longer than the client allows")
@@ -186,15 +210,14 @@ class Http2Client:
 
     def _be_told_to_go(self, last: int, code: int) -> None:
         self.closing = True
+        self.farewell = f"HTTP/2: GOAWAY with error code {code}"
         if self._stream and not self._responded and self._stream > last:
             self.refused = not self._responding
             self._fail(f"GOAWAY with error code {code}")
 
     def _translate(self, event: h2.events.Event) -> bytes:
         if isinstance(event, h2.events.StreamReset) and not self._responded:
-            code = event.error_code
-            self.refused = code in _PROCESSED_NOTHING and not self._responding
-            self._fail(f"RST_STREAM with error code {int(code) if code is not None else 0}")
+            self._take_reset(int(event.error_code or 0))
         elif isinstance(event, h2.events.InformationalResponseReceived):
             return self._head(event.headers or (), interim=True)
         elif isinstance(event, h2.events.ResponseReceived):
@@ -205,30 +228,55 @@ class Http2Client:
             self._connection.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
             return self._content(event.data or b"")
         elif isinstance(event, h2.events.TrailersReceived):
-            trailers = _lines(event.headers or ())
-            self._responded = True
-            return b"0\r\n" + trailers + b"\r\n" if self._chunked else b""
+            return self._end(_lines(event.headers or ()))
         elif isinstance(event, h2.events.StreamEnded) and not self._responded:
-            self._responded = True
-            return b"0\r\n\r\n" if self._chunked else b""
+            return self._end()
         return b""
+
+    def _take_reset(self, code: int) -> None:
+        self.refused = code in _PROCESSED_NOTHING and not self._responding
+        here = code == h2.errors.ErrorCodes.REFUSED_STREAM and not self.closing
+        if self.refused and here and self._request_complete and not self._repeated:
+            sent = bytes(self.sent)
+            self.sent.clear()
+            self._begin_next()
+            self._repeated = True
+            self.refused = False
+            self.send(sent)
+        else:
+            self._fail(f"RST_STREAM with error code {code}")
 
     def _head(self, headers: Iterable[tuple[bytes, bytes]], *, interim: bool = False) -> bytes:
         fields = list(headers)
         wrong = next((name for name, value in fields if not _is_valid(name, value)), None)
-        if wrong is not None:  # Go's client refuses it as well
-            self._fail(f"an invalid header {wrong.decode('latin-1')!r}")
+        status = next((value for name, value in fields if name == b":status"), b"")
+        if wrong is not None or not _STATUS.match(status):  # Go's client refuses it as well
+            self._fail("no valid status" if wrong is None else f"an invalid header {wrong.decode('latin-1')!r}")
             return b""
-        status = int(next(value for name, value in fields if name == b":status"))
         rest = _lines(fields)
-        if not interim:
-            lengths = [value for name, value in fields if name == b"content-length"]
-            self._chunked = not lengths and self._method != b"HEAD" and status not in _BODILESS
-            rest += b"Transfer-Encoding: chunked\r\n" if self._chunked else b""
-        return b"HTTP/1.1 %d %b\r\n%b\r\n" % (status, _phrase(status), rest)
+        if not interim and self._method != b"HEAD" and int(status) not in _BODILESS:
+            lengths = [value for name, value in fields if name == _GIVEN_LENGTH]
+            self._left = int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() else None
+            self._chunked = self._left is None
+            rest += b"Transfer-Encoding: chunked\r\n" if self._left is None else b"Content-Length: %d\r\n" % self._left
+        return b"HTTP/1.1 %b %b\r\n%b\r\n" % (status, responses.get(int(status), "-").encode(), rest)
 
     def _content(self, data: bytes) -> bytes:
-        return b"%x\r\n%b\r\n" % (len(data), data) if self._chunked and data else data
+        if self._left is None:
+            return b"%x\r\n%b\r\n" % (len(data), data) if self._chunked and data else b""
+        if len(data) > self._left:
+            self._fail("more content than its Content-Length")
+        data = data[: self._left]
+        self._left -= len(data)
+        return data
+
+    def _end(self, trailers: bytes = b"") -> bytes:
+        self._responded = True
+        if not self._request_sent:
+            self._connection.reset_stream(self._stream, h2.errors.ErrorCodes.CANCEL)
+        if self._left:
+            self._fail("less content than its Content-Length")
+        return b"0\r\n%b\r\n" % trailers if self._chunked else b""
 
     def _fail(self, error: str) -> None:
         self.error = self.error or f"HTTP/2: {error}"
@@ -297,9 +345,5 @@ def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"".join(
         b"%b: %b\r\n" % (name, value)
         for name, value in headers
-        if not name.startswith(b":") and name not in _HOP_BY_HOP
+        if not name.startswith(b":") and name not in (*_HOP_BY_HOP, _GIVEN_LENGTH)
     )
-
-
-def _phrase(status: int) -> bytes:
-    return responses.get(status, "-").encode()

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from schedproof.history.record import Number, OfCase, Record
 
 CLIENT_LEFT = "the client ended the connection"
+IDLE_CLOSED = "the server closed its idle connection as the request was sent"
 """The `error` of a request whose client has disconnected."""
 
 

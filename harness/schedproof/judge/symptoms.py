@@ -21,7 +21,7 @@ from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ExtenderCall, ProcessEvent
 from schedproof.judge.clauses.network.preference import STAGED
 from schedproof.judge.codes import Code
-from schedproof.judge.rulings.extender_calls import configuration
+from schedproof.judge.rulings.extender_calls import configuration, described, unanswered
 from schedproof.judge.rulings.scored import found_something, queries
 from schedproof.judge.rulings.unbound import refusals
 from schedproof.judge.verdict import JUDGE_RAISED, Finding, Symptom
@@ -209,12 +209,9 @@ def _unanswered(history: History, begin: float, end: float) -> Iterator[Symptom]
         answer = call.answer or call.error or "nothing"
         wrong = answer if call.status != HTTPStatus.OK else call.unreadable or call.error
         if wrong:
-            status = str(call.status or "not at all")
-            yield Symptom(
-                "call-unanswered",
-                f"{call.request}: {status}",
-                f"{call.request} responds with {status}: {_quoted(wrong)}",
-            )
+            none = unanswered(call)
+            text = described(call) if none else f"{call.request} responds with {call.status}: {_quoted(wrong)}"
+            yield Symptom("call-unanswered", f"{call.request}: {'none' if none else call.status}", text)
             return
 
 

@@ -25,6 +25,13 @@ def has_ended(transport: asyncio.Transport) -> bool:
     return bool(poll.poll(0))
 
 
+def has_news(transport: asyncio.Transport) -> bool:
+    """Whether the other side has sent something, or has ended the connection, of which the event loop does not know."""
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket"), select.POLLIN)
+    return bool(poll.poll(0))
+
+
 def hold_up(transport: asyncio.Transport, *, stalled: bool) -> None:
     if stalled:
         transport.pause_reading()
@@ -142,7 +149,7 @@ class Upstream(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.relay is not None:
-            self.relay.upstream_lost(exc)
+            self.relay.upstream_lost(exc, self._http2.farewell if self._http2 is not None else "")
 
     def pause_writing(self) -> None:
         if self.relay is not None:

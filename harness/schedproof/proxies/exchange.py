@@ -43,7 +43,8 @@ class Exchange:
     of content on the wire (still encoded), None if equal to the length here. `status` is 0 without a response.
     `seconds` is from the end of the request to the end of the response. `by` is the marker of the harness's own
     requests. `fault` is the injected fault, "" if none. `error` is why the response is incomplete, "" if it is
-    complete. `go_refuses` is why a Go client, such as kube-scheduler, cannot read the content nevertheless.
+    complete. `go_refuses` is why a Go client, such as kube-scheduler, cannot read the content nevertheless. `location`
+    is where the client sends the same request again, "" if nowhere.
     """
 
     method: str
@@ -59,3 +60,4 @@ class Exchange:
     answer_size: int | None = None
     cut: bool = False
     go_refuses: str = ""
+    location: str = ""

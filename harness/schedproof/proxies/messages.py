@@ -16,10 +16,13 @@ from schedproof.daemons.password import USER, authorization
 from schedproof.proxies.codings import decoded, is_encoded, offered
 from schedproof.proxies.exchange import HARNESS, KEPT
 
-_LONGEST_HEAD = 1 << 20
+_LONGEST_REQUEST_HEAD = 1 << 20
 """Bytes: the limit of Go's servers (DefaultMaxHeaderBytes). Beyond that the server decides."""
+_LONGEST_HEAD = 10 << 20
+"""Bytes: the limit of Go's client for the head of a response (Transport.MaxResponseHeaderBytes)."""
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _HEADER = re.compile(rb"^([^:\r\n]+):([^\r\n]*)", re.MULTILINE)
+_LOOSE_LINE = re.compile(rb"^(HTTP/1\.[01] ) +")
 _LOOSE_HEADER = re.compile(rb"^[!-9;-~]+[ \t]+:[^\n]*\n", re.MULTILINE)
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -84,7 +87,7 @@ class RequestReader(_MessageReader):
     """Parses one request. `head` is None until it has arrived, and stays None if it is not `readable` as HTTP/1."""
 
     def __init__(self) -> None:
-        super().__init__(h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD))
+        super().__init__(h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_REQUEST_HEAD))
         self._start = bytearray()
         self._raw_head = b""
         self.head: h11.Request | None = None
@@ -206,20 +209,22 @@ class AnswerReader(_MessageReader):
         if not self.readable:
             self.body.add(data)
             return
-        if not self._parse(data) and not self._parse_without_loose_headers():
+        if not self._parse(data) and not self._parse_loosely():
             self.body.add(data)
             if data:
                 self.flaw = f"the response is not HTTP/1.1: it begins with {bytes(self._raw[:_SHOWN])!r}"
 
-    def _parse_without_loose_headers(self) -> bool:
-        """Parse again without the headers that have a blank before the colon. Return whether that is readable.
+    def _parse_loosely(self) -> bool:
+        """Parse again without blanks where h11 refuses them. Return whether that is readable.
 
-        h11 refuses such a response; Go's client reads those headers as headers with other names.
+        Go's client skips them before the status, and reads a header with a blank before the colon as one with another
+        name.
         """
         blank = _BLANK_LINE.search(self._raw)
         if self.head is not None or blank is None:
             return False
-        plain = _LOOSE_HEADER.sub(b"", self._raw[: blank.end()]) + self._raw[blank.end() :]
+        head = _LOOSE_LINE.sub(rb"\1", self._raw[: blank.end()])
+        plain = _LOOSE_HEADER.sub(b"", head) + self._raw[blank.end() :]
         if plain == self._raw:
             return False
         self._parser = _expecting(self._request)
@@ -265,9 +270,21 @@ class AnswerReader(_MessageReader):
                 return f"a control character in its {name.decode('latin-1')} header"
             if name.lower() == b"content-length" and b"," in value:
                 return "a list of lengths in its Content-Length header"
+        if "x-gzip" in self._encoding.lower():
+            return "its content has the coding x-gzip, which Go's client does not undo"
         if self._encoding and not is_encoded(bytes(self.body.data), self._encoding, accepted=self._accepted):
             return f"its content is not {self._encoding}"
         return ""
+
+    @property
+    def location(self) -> str:
+        """Where a client sends the same request again; "" if nowhere."""
+        return _fields(self.head).get(b"location", "") if self.head is not None and self.status in _REPEATED else ""
+
+    @property
+    def redirects(self) -> bool:
+        """Whether the final response is a redirect, as far as it has arrived."""
+        return self.readable and (300 <= self.status < 400 if self.head is not None else self._raw[9:10] == b"3")
 
     def half(self) -> tuple[bytes, bytes]:
         """Return the response with half of its content, unencoded, and that half; unchanged if it has no content."""
@@ -287,11 +304,33 @@ _HARNESS_HEADER = HARNESS.lower().encode()
 _MARK = re.compile(rb"^%b:[^\n]*\n" % _HARNESS_HEADER, re.MULTILINE | re.IGNORECASE)
 _AUTHORIZATION = re.compile(rb"^authorization:[^\n]*\n", re.MULTILINE | re.IGNORECASE)
 _HOST = re.compile(rb"^(host:[ \t]*)[^\r\n]*", re.MULTILINE | re.IGNORECASE)
+_LOCATION = re.compile(rb"^(location:[ \t]*)([^\r\n]*)", re.MULTILINE | re.IGNORECASE)
+_REPEATED = (307, 308)
 _QUOTED = 200
 _SHOWN = 40
 _SWITCHING = 101
 _BODILESS = (_SWITCHING, 204, 304)
 _FRAMING = (b"content-length", b"transfer-encoding", b"content-encoding", b"trailer")
+
+
+def led_back(head: bytes, server: str, tap: str) -> bytes:
+    """Return the head of a redirect so that it leads to the tap, if it leads to the server's own URL.
+
+    Otherwise the client would go past the tap, and with TLS refuse a certificate that is not the tap's.
+    """
+    base = urlsplit(server)
+    origin = f"//{base.netloc.rpartition('@')[2]}"
+    ours = tap.partition(":")[2]
+
+    def lead(found: re.Match[bytes]) -> bytes:
+        location = found[2].decode("latin-1")
+        for prefix in (f"{base.scheme}:{origin}", origin):
+            if location == prefix or location.startswith((f"{prefix}/", f"{prefix}?")):
+                begin = tap if prefix != origin else ours
+                return found[1] + (begin + location[len(prefix) :]).encode("latin-1")
+        return found[0]
+
+    return _LOCATION.sub(lead, head, count=1)
 
 
 def _expecting(request: RequestReader) -> h11.Connection:

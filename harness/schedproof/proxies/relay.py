@@ -15,10 +15,10 @@ from http import HTTPStatus
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from schedproof.history.observations import CLIENT_LEFT
-from schedproof.proxies.connections import Upstream, hold_up, reset
+from schedproof.history.observations import CLIENT_LEFT, IDLE_CLOSED
+from schedproof.proxies.connections import Upstream, has_news, hold_up, reset
 from schedproof.proxies.exchange import NOT_PERMITTED, Exchange, Fault
-from schedproof.proxies.messages import AnswerReader, RequestReader
+from schedproof.proxies.messages import AnswerReader, RequestReader, led_back
 
 _AHEAD = 1 << 20
 """Bytes of requests that are buffered while they cannot be forwarded; beyond that the sender has to wait."""
@@ -26,6 +26,9 @@ _LEFT_SECONDS = 10.0
 """Time to wait for a response after the client's end of sending: it may still read, or be gone. A late response is
 better evidence than none, for a server that does not notice.
 """
+_LEAST_IDLE = 1.0
+"""Seconds: no usual server closes idle connections sooner. Then a request may cross the end of its connection, which
+no HTTP/1.1 client can avoid."""
 _HELD = 64 << 10
 _HELD_SECONDS = 0.02
 """The last piece of a response is held until the next piece or the end of the response arrives, but no longer than
@@ -37,6 +40,7 @@ limit keeps streams going.
 class Line(Protocol):
     """The interface of a tap for its relays."""
 
+    url: str
     upstream: str
     fault: Fault | None
     slow_seconds: float
@@ -76,6 +80,7 @@ class Relay:
         self._tunnel = False
         self._mute = False
         self._client_left_timer: asyncio.TimerHandle | None = None
+        self._recorded_at = 0.0
         self._begin_next()
 
     def _begin_next(self) -> None:
@@ -86,6 +91,9 @@ class Relay:
         self._ended_at: float | None = None
         self._recorded = False
         self._refused = b""
+        self._led_back = False
+        self._has_come = False
+        self._idle_seconds = 0.0
         self._held: list[bytes] = []
         self._timer: asyncio.TimerHandle | None = None
 
@@ -137,13 +145,13 @@ class Relay:
             hold_up(self._upstream.transport, stalled=stalled)
 
     def give_up(self, reason: str, fault: Fault | None = None) -> None:
-        """Close both connections at once; record an exchange without a response as such."""
+        """Close both connections at once, and record how far the exchange came."""
         self._fault = fault or self._fault
         for handle in (self._opening, self._delayed, self._timer, self._client_left_timer):
             if handle is not None:
                 handle.cancel()
         if self._busy:
-            self._record(error=reason)
+            self._record_what_came(reason)
         self._drop_upstream()
         if self._client is not None:
             self._client.abort()
@@ -261,6 +269,7 @@ class Relay:
         if self._line.elsewhere is not None:
             find = self._line.elsewhere(url, self._request.method, self._request.target)
         if find is None and self._upstream is not None and self._url == url and not self._upstream.has_ended:
+            self._idle_seconds = self._loop.time() - self._recorded_at
             self._pass_pending_on()
             return
         self._drop_upstream()
@@ -354,14 +363,15 @@ class Relay:
         if self._tunnel or answer is None or self._recorded:
             self._client.write(data)
             return
+        self._has_come = True
         answer.feed(data)
         if self._fault is Fault.MALFORMED and answer.readable:
-            if answer.complete:
-                self._spoil(answer)
-            elif answer.head is None and answer.interim:
-                self._client.write(data)
+            self._hold_whole(answer, data)
             return
         self._held.append(data)
+        if answer.redirects and answer.head is None:
+            return  # until its head is known
+        self._lead_back(answer)
         if answer.complete:
             self._end_answer(answer)
         elif answer.head is None:  # an interim response, which the client may wait for
@@ -370,6 +380,19 @@ class Relay:
             self._flush(1)
         elif self._timer is None:
             self._timer = self._loop.call_later(_HELD_SECONDS, self._flush, 0)
+
+    def _hold_whole(self, answer: AnswerReader, data: bytes) -> None:
+        """Hold the whole response, which is to be spoiled; except interim ones."""
+        if answer.complete:
+            self._spoil(answer)
+        elif answer.head is None and answer.interim and self._client is not None:
+            self._client.write(data)
+
+    def _lead_back(self, answer: AnswerReader) -> None:
+        """Make a redirect to the server's own URL one to the tap."""
+        if answer.redirects and not self._led_back:
+            self._held = [led_back(b"".join(self._held), self._url, self._line.url)]
+            self._led_back = True
 
     def _flush(self, hold: int) -> None:
         """Forward the held pieces of the response, except the last `hold` ones."""
@@ -423,20 +446,30 @@ class Relay:
         self._upstream = self._side = None
         if self._client is None:
             return
-        if not self._busy and not self._tunnel and exchanged:
-            return  # an idle client keeps its connection
+        if not self._busy and not self._tunnel and (exchanged or has_news(self._client)):
+            return  # an idle client keeps its connection; what it has just sent goes to a new one
         if self._busy and self._answer is not None:
-            self._record(
-                status=self._answer.status, answer=self._answer.content(), answer_size=self._answer.body.size,
-                error=reason or self._answer.flaw or _ended(error),
-            )  # fmt: skip
+            self._record_what_came(reason or self._answer.flaw or self._ended(error))
             self._flush(0)
         if isinstance(error, ConnectionResetError):
             reset(self._client)
         else:
             self._client.close()
 
+    def _ended(self, error: Exception | None) -> str:
+        """Why a response did not come to its end."""
+        if isinstance(error, ConnectionError) and not self._has_come and self._idle_seconds >= _LEAST_IDLE:
+            return IDLE_CLOSED
+        return "the connection was closed" + (f": {error or type(error).__name__}" if error is not None else "")
+
     # -- the record
+
+    def _record_what_came(self, error: str) -> None:
+        answer = self._answer
+        if answer is None:
+            self._record(error=error)
+        else:
+            self._record(status=answer.status, answer=answer.content(), answer_size=answer.body.size, error=error)
 
     def _record(
         self,
@@ -449,6 +482,7 @@ class Relay:
     ) -> None:
         request = self._request
         self._recorded = True
+        self._recorded_at = self._loop.time()
         body = request.content()
         if seconds is None:
             seconds = time.monotonic() - self._ended_at if self._ended_at is not None else 0.0
@@ -462,6 +496,7 @@ class Relay:
                 answer_size=None if answer_size == len(answer) else answer_size,
                 cut=request.body.cut or (self._answer is not None and self._answer.body.cut),
                 go_refuses=self._answer.go_refuses if self._answer is not None else "",
+                location=self._answer.location if self._answer is not None else "",
             )
         )  # fmt: skip
 

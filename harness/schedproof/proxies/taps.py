@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import dataclasses
 import functools
 import http.client
 import socket
@@ -72,6 +73,7 @@ class Tap:
         self._record = record
         self._serving = serving
         self._trust = trust
+        self._redirected: dict[str, str] = {}
         self._relays: set[Relay] = set()
         self._welcoming: set[asyncio.Task[None]] = set()
         self._era = 0
@@ -141,7 +143,12 @@ class Tap:
         return self._trust
 
     def record(self, exchange: Exchange) -> None:
-        self._record(exchange)
+        """Record an exchange; one that follows a redirect with the path of the redirected request."""
+        path = self._redirected.get(exchange.path, exchange.path)
+        if exchange.location:
+            location = urlsplit(exchange.location)
+            self._redirected[location._replace(scheme="", netloc="").geturl()] = path
+        self._record(exchange if path == exchange.path else dataclasses.replace(exchange, path=path))
 
     # -- in the tap's own thread
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from schedproof.documents.extender_answers import verb_of
 from schedproof.history.history import History
-from schedproof.history.observations import CLIENT_LEFT, ExtenderCall, Manifest
+from schedproof.history.observations import CLIENT_LEFT, IDLE_CLOSED, ExtenderCall, Manifest
 
 DEFAULT_TIMEOUT = 5.0
 """Seconds: DefaultExtenderTimeout."""
@@ -57,8 +57,8 @@ def verb(history: History, call: ExtenderCall) -> str:
 def calls(history: History, name: str, case: str | None = None, by: str = "scheduler") -> list[ExtenderCall]:
     """Calls of a configured verb (`filterVerb`) that began within the case, or in the whole run.
 
-    Without calls that a fault was injected into, and calls whose caller ended before its timeout, such as a scheduler
-    that is stopped.
+    Without calls that a fault was injected into, and calls that were cut short by neither the extender nor a timeout:
+    see `_cut_short`.
     """
     begin, end = (0.0, float("inf")) if case is None else history.span(case)
     return [
@@ -67,15 +67,27 @@ def calls(history: History, name: str, case: str | None = None, by: str = "sched
         if record.by == by
         and begin <= record.begun <= end
         and not record.fault
-        and not (record.broken == CLIENT_LEFT and answered_in_time(history, record))
+        and not _cut_short(history, record)
         and record.status not in _REPEATED
         and verb(history, record) == name
     ]
 
 
+def _cut_short(history: History, call: ExtenderCall) -> bool:
+    """Whether the response was lost without a fault of the extender's.
+
+    The caller ended before its timeout, such as a scheduler that is stopped, and had no response yet; or the extender
+    closed a connection that it had not used for a while, just when the request was sent.
+    """
+    if call.status not in (0, HTTPStatus.OK) or call.unreadable == "":
+        return False
+    return call.broken == IDLE_CLOSED or (call.broken == CLIENT_LEFT and answered_in_time(history, call))
+
+
 def described(call: ExtenderCall) -> str:
-    answer = call.error or call.answer[:200] or "nothing"
-    return f"{call.request} responded with {call.status or 'nothing'} ({answer})"
+    if not call.status or (unanswered(call) and call.broken):
+        return f"{call.request} got no response: {call.broken or 'the connection was closed'}"
+    return f"{call.request} responded with {call.status} ({call.error or call.answer[:200] or 'nothing'})"
 
 
 def unanswered(call: ExtenderCall) -> bool:

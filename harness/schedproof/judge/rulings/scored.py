@@ -8,6 +8,7 @@ from typing import Any
 
 from schedproof.history.history import History
 from schedproof.history.observations import ExtenderCall, PrometheusQuery
+from schedproof.judge.rulings.extender_calls import described
 
 
 def queries(history: History, case: str) -> list[PrometheusQuery]:
@@ -29,11 +30,7 @@ def unscored(history: History, case: str) -> str:
     """
     for call in _prioritized(history, case):
         if call.status != HTTPStatus.OK or call.scores is None:
-            answer = call.error or call.answer[:200] or "nothing"
-            return (
-                f"{call.request} for {call.pod} responded with {call.status or 'nothing'} ({answer}): kube-scheduler "
-                "ignores that silently"
-            )
+            return f"for {call.pod}, {described(call)}: kube-scheduler ignores that silently"
     return ""
 
 
