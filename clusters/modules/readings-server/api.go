@@ -49,7 +49,7 @@ func (a *api) handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, answer := range map[string]func(*http.Request) result{
 		"/api/v1/query": a.query, "/api/v1/query_range": a.queryRange,
-		"/api/v1/series": a.series, "/api/v1/labels": a.labelNames,
+		"/api/v1/series": a.series, "/api/v1/labels": a.labelNames, "/selectors": a.selectors,
 	} {
 		mux.HandleFunc("GET "+path, answering(answer))
 		mux.HandleFunc("POST "+path, answering(answer))

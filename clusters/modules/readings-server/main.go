@@ -4,6 +4,7 @@
 //	main.go     start and end of the process
 //	api.go      the HTTP API, and changes of the series
 //	about.go    information about targets, metrics and rules
+//	reads.go    what an expression reads
 //	series.go   the series, as the engine reads them
 //	targets.go  their labels
 package main

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import http.client
 import json
 import math
+import urllib.parse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,12 +16,26 @@ from schedproof.daemons.daemon import clean_environment
 from schedproof.daemons.scrape import JOB, WHOLE, exposed, opposite, reported
 from schedproof.foundation.deadlines import DAEMON_READY
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.http import connect, exchange
 from schedproof.foundation.lines import LineProcess
 from schedproof.foundation.private import make_private
 from schedproof.foundation.processes.ports import listening_socket
 
 SAMPLES = 8
 """Samples of each series in a window, and scrapes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Selector:
+    """What a vector selector of a PromQL expression reads.
+
+    Attributes:
+        metric: the metric's name; "" if the expression does not give it literally.
+        look_back: how many seconds before the evaluation the oldest sample may be; None: the expression fixes it (@).
+    """
+
+    metric: str
+    look_back: float | None
 
 
 class ReadingsServer:
@@ -92,6 +109,19 @@ class ReadingsServer:
         self._send(change)
         self._targets.update(fresh)
         self._scrape, self._nodes = scrape, nodes
+
+    def selectors(self, query: str) -> list[Selector]:
+        """Return what an expression reads, according to Prometheus' own parser; nothing if it cannot be parsed.
+
+        Raises:
+            HostError: the server has ended.
+        """
+        path = f"/selectors?{urllib.parse.urlencode({'query': query})}"
+        status, text = exchange(connect(self.url, DAEMON_READY.seconds), "GET", path)
+        if not status:
+            raise HostError(f"the readings server does not answer: {text}", remedy=f"read {self._process.log}")
+        found = json.loads(text)["data"] if status == http.client.OK else ()
+        return [Selector(one["metric"], None if one["fixed"] else one["lookBack"]) for one in found]
 
     def _send(self, change: Mapping[str, Any]) -> None:
         try:

@@ -189,6 +189,24 @@ class PrometheusQuery(Tapped, kind="query"):
     """A request to Prometheus: `request` is the query, or the path if there is none."""
 
     path: str
+    span: Number = 0.0
+    """For a range of time (query_range): its seconds; missing in older histories."""
+
+
+class QueryReads(Record, kind="query-reads"):
+    """What a query of the candidate reads, according to Prometheus' own parser: once for each text of a query."""
+
+    request: str
+    metrics: list[str]
+    """The names of metrics that it gives literally."""
+    look_back: Number | None
+    """How many seconds before its evaluation the oldest sample may be; null if it fixes the moment itself."""
+
+
+class MetricsServed(Record, kind="metrics-served"):
+    """Names of metrics of which Prometheus servers of the harness have samples, and that no earlier record has."""
+
+    names: list[str]
 
 
 class ExtenderCall(Tapped, kind="extender"):

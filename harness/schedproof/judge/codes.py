@@ -222,6 +222,10 @@ CODES: Mapping[str, Code] = {
         "a malformed request got a response as if it were valid",
         "respond to a request that is not an ExtenderArgs with status 400 or an error",
     ),
+    "metric-not-served": Code(
+        "the candidate queries a metric that no Prometheus server of the harness has",
+        "correct the metric's name, or declare the recording rule that writes it in claims.network.rules",
+    ),
     "metrics-refused": Code(
         "a client that may read the metrics was refused, or got no response",
         "allow clients with the right in RBAC (nonResourceURLs) to read /metrics, and respond with 200",

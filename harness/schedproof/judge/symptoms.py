@@ -23,6 +23,7 @@ from schedproof.judge.clauses.network.preference import STAGED
 from schedproof.judge.codes import Code
 from schedproof.judge.rulings.extender_calls import configuration, described, unanswered
 from schedproof.judge.rulings.scored import found_something, queries
+from schedproof.judge.rulings.served import NOT_SERVED
 from schedproof.judge.rulings.unbound import refusals
 from schedproof.judge.verdict import JUDGE_RAISED, Finding, Symptom
 
@@ -155,6 +156,8 @@ def symptoms(
 
 
 def _explains(kind: str, finding: Finding) -> bool:
+    if finding.code == NOT_SERVED and kind == "query-without-result":
+        return False  # the finding says more: which metric is missing
     return finding.code in _EXPLAINED[kind] or (finding.outcome == "invalid" and kind not in _STRICT)
 
 

@@ -36,7 +36,16 @@ def describe_query(exchange: Exchange) -> dict[str, Any]:
     """Return the `query` record of an exchange with Prometheus."""
     target = urlsplit(exchange.path)
     asked = parse_qs(target.query) | parse_qs(exchange.body.decode(errors="replace"))
-    return {"request": asked.get("query", [target.path])[0], "path": target.path, **_answer(exchange)}
+    request = {"request": asked.get("query", [target.path])[0], "path": target.path}
+    return {**request, **_span(asked), **_answer(exchange)}
+
+
+def _span(asked: Mapping[str, list[str]]) -> dict[str, float]:
+    """The seconds from start to end of a range query whose moments are numbers, as clients mostly write them."""
+    try:
+        return {"span": max(0.0, float(asked["end"][0]) - float(asked["start"][0]))}
+    except (KeyError, ValueError):
+        return {}
 
 
 def describe_extender_call(exchange: Exchange, config: Mapping[str, Any]) -> dict[str, Any]:

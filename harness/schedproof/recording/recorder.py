@@ -27,6 +27,7 @@ from schedproof.history.observations import (
     LogTail,
     ProcessEvent,
     PrometheusQuery,
+    QueryReads,
     StartFailed,
     WatchEvent,
 )
@@ -49,6 +50,7 @@ _WITH_CANDIDATE_TEXT = frozenset(
         Missed,
         ProcessEvent,
         PrometheusQuery,
+        QueryReads,
         Run,
         StartFailed,
         Tried,

@@ -278,6 +278,8 @@ class Case:
         self.volumes.await_recorded()
         self.dra.await_recorded()
         self._recorder.catch_up()
+        if "_load" in vars(self):
+            self._load.note_queries()
         for name, lines in self.trial.attachment.log_tails().items():
             self._recorder.add(LogTail(case=self.clause, name=name, lines=lines))
         self._recorder.add(CasePhase(case=self.clause, phase="end", early=self.is_over))

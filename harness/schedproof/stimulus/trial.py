@@ -36,6 +36,7 @@ from schedproof.stimulus.reserved import ReservedNode, is_possible
 from schedproof.stimulus.scoring.scorers import Scorers
 from schedproof.stimulus.standing import PATIENT, bystanders, waiting
 from schedproof.stimulus.surroundings import Surroundings
+from schedproof.stimulus.traffic.queries import Queries
 from schedproof.stimulus.usable_time import KeptLog, UsableTime
 from schedproof.traffic.readings import Reader
 
@@ -151,6 +152,7 @@ class Trial:
             self._next_patient = -math.inf
             self.newest_waits_since = -math.inf
             self.let_patient_wait()
+            self.queries = Queries(self.recorder, lambda: self.scorers.server, rules)
             self.readers = _Readers()
             self._closing.callback(self.readers.close)
             undo.pop_all()

@@ -52,6 +52,16 @@ class Reader:
         """Return the current result of a query: labels and value of each series."""
         return [(dict(entry["metric"]), float(entry["value"][1])) for entry in self._server.custom_query(query)]
 
+    def metrics(self) -> set[str]:
+        """Return the names of all metrics of which the server has samples; none if it does not respond."""
+        import requests
+        from prometheus_api_client.exceptions import PrometheusApiClientException
+
+        try:
+            return set(self._server.all_metrics())
+        except (requests.RequestException, PrometheusApiClientException):
+            return set()
+
     def close(self) -> None:
         self._session.close()
 

@@ -382,6 +382,11 @@ class LoadChanges:
         """Return the result of a query to the candidate's Prometheus at `moment` (seconds since the epoch) or now."""
         return self._trial.readers.at(self._trial.attachment.prometheus.upstream).traffic(query, moment)
 
+    def note_queries(self) -> None:
+        """Record which metrics the candidate's queries read, and which of the servers of this case have them."""
+        urls = (self._trial.cluster.prometheus_url, *(server.url for server in self._servers))
+        self._trial.queries.note(self._trial.readers.at(url).metrics for url in urls if url)
+
     def use(self, url: str) -> None:
         """Replace the server behind the candidate's tap, and wait until the candidate has no older readings."""
         self._trial.attachment.prometheus.upstream = url

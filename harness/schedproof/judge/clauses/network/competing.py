@@ -14,17 +14,20 @@ from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, 
 from schedproof.judge.clauses.network.preference import judge_probes
 from schedproof.judge.rulings.evidence import ruled_table
 from schedproof.judge.rulings.ruling import rule_binding
+from schedproof.judge.rulings.served import unless_not_served
 from schedproof.judge.verdict import Finding, invalid
 
 MANY = 24
 """Nodes: more than the number at which schedulers commonly stop looking (5, 10, 16, 20)."""
 
 
+@unless_not_served
 def judge_before_others(history: History, case: str) -> Finding:
     """All probes went to the quietest node, which two nodes were in turn, whatever favored the other nodes."""
     return judge_probes(history, case, distinct=2, alike=False)
 
 
+@unless_not_served
 def judge_many_nodes(history: History, case: str) -> Finding:
     """All probes went to the quietest of many feasible nodes; at least a third of these were that in turn."""
     finding = judge_probes(history, case, distinct=MANY // 3)

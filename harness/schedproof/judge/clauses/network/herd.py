@@ -8,6 +8,7 @@ from schedproof.judge.clause import SCRIPTED_METRICS, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.ruling import rule_binding
+from schedproof.judge.rulings.served import unless_not_served
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
@@ -20,6 +21,7 @@ def not_counting(claims: Claims) -> str:
     )
 
 
+@unless_not_served
 def judge_herd(history: History, case: str) -> Finding:
     """Pods that were bound within one window of readings, and fit on several nodes, did not all go to one node."""
     assert history.claims.network is not None

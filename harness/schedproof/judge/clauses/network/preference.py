@@ -23,6 +23,7 @@ from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.outweighed import outweighed
 from schedproof.judge.rulings.ruling import Ruling, rule_binding
 from schedproof.judge.rulings.scored import found_something, queries
+from schedproof.judge.rulings.served import unless_not_served
 from schedproof.judge.rulings.timeline import timeline
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
@@ -58,6 +59,7 @@ class _Probe:
         return not self.ruling.reasons and self.ruling.binding.node == self.quietest
 
 
+@unless_not_served
 def judge_least_traffic(history: History, case: str) -> Finding:
     """All probes went to the quietest feasible node, and each of the nodes was the quietest in turn.
 
@@ -96,16 +98,19 @@ def _beyond_resolution(history: History, case: str) -> Finding | None:
     return None
 
 
+@unless_not_served
 def judge_flip(history: History, case: str) -> Finding:
     """All probes went to the quietest node before the load was swapped, and to the new quietest node after."""
     return judge_probes(history, case, distinct=2)
 
 
+@unless_not_served
 def judge_ranking(history: History, case: str) -> Finding:
     """While one node after the other became infeasible, all probes went to the quietest of the remaining nodes."""
     return judge_probes(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS) - 1)
 
 
+@unless_not_served
 def judge_bind_refused(history: History, case: str) -> Finding:
     """All pods whose Bindings had been refused went to the quietest node when Bindings were allowed again."""
     finding = judge_placement(history, case)

@@ -18,6 +18,7 @@ from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, judge_reco
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.scored import found_something, queries, unscored
+from schedproof.judge.rulings.served import unless_not_served
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
@@ -27,6 +28,7 @@ def no_outage_policy(claims: Claims) -> str:
     return "" if claims.network.on_outage is not None else "no policy for outages is claimed (network.on-outage)"
 
 
+@unless_not_served
 def judge_zero_traffic(history: History, case: str) -> Finding:
     """Pods were scheduled while no node had any traffic, with at least two nodes to choose from."""
     finding = judge_placement(history, case)
@@ -69,6 +71,7 @@ def _why_nothing_was_read(history: History, case: str) -> str:
     return f"none of its queries returned a value while pods were placed, for example {asked[-1].request}"
 
 
+@unless_not_served
 def judge_outage(history: History, case: str) -> Finding:
     """During the outage pods were scheduled, or waited, as claimed; after it the preference came back in time.
 
@@ -80,6 +83,7 @@ def judge_outage(history: History, case: str) -> Finding:
     return finding if policy != "schedule" else _unless_outdated(history, case, finding)
 
 
+@unless_not_served
 def judge_no_readings(history: History, case: str) -> Finding:
     """As `judge_outage`, while Prometheus responds without a reading of any node: that is an outage too."""
     assert history.claims.network is not None
@@ -87,6 +91,7 @@ def judge_no_readings(history: History, case: str) -> Finding:
     return failed("call-failed", wrong) if wrong else _outage(history, case, history.claims.network.without_readings)
 
 
+@unless_not_served
 def judge_stale_series(history: History, case: str) -> Finding:
     """As `judge_outage`, after readings have become stale; pods that are scheduled do not follow the last readings."""
     assert history.claims.network is not None
@@ -183,6 +188,7 @@ def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
     return passed(f"{summary}; then {recovery.summary}", **recovery.evidence)
 
 
+@unless_not_served
 def judge_query_cost(history: History, case: str) -> Finding:
     """The number of queries to Prometheus during a decision does not grow with the number of nodes.
 

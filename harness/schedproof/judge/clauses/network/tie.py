@@ -11,9 +11,11 @@ from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT
 from schedproof.judge.rulings.outweighed import tie_broken
 from schedproof.judge.rulings.ruling import rule_binding
+from schedproof.judge.rulings.served import unless_not_served
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
+@unless_not_served
 def judge_tie(history: History, case: str) -> Finding:
     """Every node got some of the pods, and none got so many that chance would hardly ever explain it.
 
