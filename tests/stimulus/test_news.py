@@ -8,63 +8,57 @@ from typing import Any
 import pytest
 
 from schedproof.candidate.claims import NetworkClaims
-from schedproof.history.observations import PrometheusQuery
 from schedproof.stimulus.traffic.news import await_news, takes_samples
 
-RATE = "rate(m[2s])"
-QUERY = "/api/v1/query"
+WINDOW = 6.0
 
 
-def query(text: str, path: str = QUERY) -> PrometheusQuery:
-    return PrometheusQuery(at=1.0, seconds=0.0, request=text, path=path, status=200, answer="")
-
-
-def waited(*records: PrometheusQuery, **claimed: Any) -> list[float]:
-    """For how many seconds a candidate is waited for that has asked this, and claims `claimed`."""
-    claims = NetworkClaims("m", "receive", window=2, resolution=0.1, **claimed)
+def trial_of(look_back: float | None, **claimed: Any) -> tuple[Any, list[float]]:
+    """A candidate whose queries look back so many seconds (None: it has sent none), and what it is waited for."""
+    claims = NetworkClaims("m", "receive", window=WINDOW, resolution=0.1, **claimed)
     passed: list[float] = []
-    trial: Any = SimpleNamespace(
+    trial = SimpleNamespace(
         candidate=SimpleNamespace(claims=SimpleNamespace(network=claims)),
-        recorder=SimpleNamespace(records=records),
+        queries=SimpleNamespace(look_back=lambda _: look_back),
         usable_time=SimpleNamespace(let_pass=passed.append),
     )
+    return trial, passed
+
+
+def waited(look_back: float | None, **claimed: Any) -> list[float]:
+    trial, passed = trial_of(look_back, **claimed)
     await_news(trial)
     return passed
 
 
-def test_what_asks_for_each_decision_is_not_waited_for() -> None:
-    assert waited(query(RATE)) == []
+@pytest.mark.parametrize("look_back", [None, WINDOW])
+def test_what_queries_a_window_for_each_decision_is_not_waited_for(look_back: float | None) -> None:
+    assert waited(look_back) == []
 
 
-@pytest.mark.parametrize("asked", [(), (query(RATE),)])
-def test_what_claims_a_time_has_it_whether_it_was_seen_to_ask_or_not(asked: tuple[PrometheusQuery, ...]) -> None:
+@pytest.mark.parametrize("look_back", [None, WINDOW])
+def test_what_claims_a_time_has_it_whether_it_was_seen_to_ask_or_not(look_back: float | None) -> None:
     """Another process, or the same one a moment later, may be what decides."""
-    (seconds,) = waited(*asked, refresh=3.0)
+    (seconds,) = waited(look_back, refresh=3.0)
     assert seconds >= 3.0
 
 
 def test_recording_rules_have_their_interval() -> None:
-    (with_rules,) = waited(refresh=3.0, rules=({"record": "a", "expr": "b"},))
-    (without,) = waited(refresh=3.0)
+    (with_rules,) = waited(None, refresh=3.0, rules=({"record": "a", "expr": "b"},))
+    (without,) = waited(None, refresh=3.0)
     assert with_rules > without
 
 
-@pytest.mark.parametrize(
-    ("text", "path", "samples"),
-    [
-        ("/federate", "/federate", True),
-        ("sum by (node) (m)", QUERY, True),
-        ("m", "/api/v1/query_range", False),
-        ("m - m offset 2s", QUERY, False),
-        (RATE, QUERY, False),
-    ],
-)
-def test_what_asks_for_no_past_has_news_once_it_has_seen_a_window(text: str, path: str, *, samples: bool) -> None:
-    assert takes_samples([query("up") if samples else query(RATE), query(text, path)]) is samples
-    (plain,) = waited(refresh=3.0)
-    (seconds,) = waited(query(text, path), refresh=3.0)
-    assert seconds == plain + (2 if samples else 0)
+@pytest.mark.parametrize("look_back", [0.0, 2.0, WINDOW])
+def test_what_looks_back_for_less_than_its_window_has_the_rest_to_forget_other_readings(look_back: float) -> None:
+    (plain,) = waited(None, refresh=3.0)
+    assert waited(look_back, refresh=3.0) == [plain + WINDOW - look_back]
 
 
-def test_what_was_never_seen_to_ask_takes_no_samples() -> None:
-    assert not takes_samples([])
+def test_what_keeps_the_results_of_its_decisions_has_it_as_well() -> None:
+    assert waited(2.0) == [WINDOW - 2.0]
+
+
+@pytest.mark.parametrize(("look_back", "samples"), [(None, False), (0.0, True), (2.0, False)])
+def test_what_asks_for_no_past_takes_samples(look_back: float | None, *, samples: bool) -> None:
+    assert takes_samples(trial_of(look_back)[0]) is samples

@@ -149,6 +149,30 @@ def test_probes_start_over_with_pauses_where_earlier_ones_may_explain_a_wrong_ch
     assert probing.world.trial.probes_apart
 
 
+def test_a_single_probe_that_went_elsewhere_is_no_proof_that_placements_count(
+    probing: Probes, waits: list[float]
+) -> None:
+    probing.choices = [QUIET, LOUD]
+    probing.probes.seek(0, 3, QUIET)
+    first = len(waits)
+    assert first
+    probing.probes.seek(0, 3, QUIET)
+    assert len(waits) == first, "the next probes show that placements do not count"
+    probing.probes.seek(0, 3, QUIET)
+    probing.probes.keep_apart()
+    assert (len(waits), probing.world.trial.probes_apart) == (first, False)
+
+
+def test_a_second_probe_that_went_elsewhere_is_proof(probing: Probes, waits: list[float]) -> None:
+    for _ in range(2):
+        probing.choices = [QUIET, LOUD]
+        probing.probes.seek(0, 3, QUIET)
+    before = len(waits)
+    probing.probes.seek(0, 3, QUIET)
+    assert len(waits) == before + 3, "before every probe"
+    assert probing.world.trial.placements_count
+
+
 @pytest.mark.parametrize(("own", "apart"), [(None, False), ("counted", True)])
 def test_probes_that_are_wrong_with_pauses_too_settle_the_case(
     make: Callable[..., Probes], waits: list[float], own: Any, apart: bool

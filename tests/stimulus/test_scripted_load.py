@@ -10,6 +10,8 @@ import pytest
 from schedproof.history.acts import LineFault, NodesLoad
 from schedproof.judge.clauses.network.preference import STAGED
 from schedproof.proxies.exchange import Fault
+from schedproof.traffic.script import OTHER_HOSTS, UNLABELLED
+from schedproof.traffic.series import Counter
 
 from .played_traffic import CLAIMS, CLUSTERS, LOAD, RECEIVED, SENT, Traffic
 from .world import CLAUSE, NODES
@@ -124,6 +126,34 @@ def test_packets_are_sent_in_the_claimed_direction_and_silenced_at_the_end(
         ("lead to", CLUSTERS), ("packets", silent, "receive"),
     ]  # fmt: skip
     assert [record.source for record in traffic.world.of(NodesLoad)] == ["packets"]
+
+
+def test_other_hosts_are_scraped_wherever_nodes_have_readings(traffic: Traffic) -> None:
+    traffic.load.script(LOAD)
+    assert traffic.script.others == OTHER_HOSTS
+    traffic.load.script(LOAD, others=UNLABELLED)
+    assert traffic.script.others == UNLABELLED
+    for outage in (
+        traffic.load.lose_all_nodes, traffic.load.spoil_readings, lambda: traffic.load.end_readings(LOAD),
+    ):  # fmt: skip
+        outage()
+        assert not traffic.script.others
+
+
+def test_counters_go_on_for_a_candidate_that_takes_samples(traffic: Traffic) -> None:
+    def now(counter: Counter) -> float:
+        return counter.samples(end=counter.phases[-1][0], step=0.001)[-1][1]
+
+    traffic.load.script(LOAD)
+    before = traffic.script.counters[RECEIVED, "eth0"]["node-1"]
+    traffic.world.trial.queries.look_back = lambda _: 0.0
+    traffic.load.script(LOAD)
+    traffic.load.script({"node-1": 9000.0, "node-2": 3000.0})
+    first, second = (server.scripts[0].counters[RECEIVED, "eth0"]["node-1"] for server in traffic.servers[1:])
+    # The load changed at `phases[-1]` of the second: until then the first has grown on.
+    passed = second.phases[-1][0] - first.phases[-1][0]
+    assert now(second) == pytest.approx(now(first) + 1000.0 * passed, abs=5.0)
+    assert now(first) == pytest.approx(now(before), abs=1e6)
 
 
 def test_undo_leads_the_candidate_back_before_its_servers_end(traffic: Traffic) -> None:

@@ -142,7 +142,8 @@ class World:
             did=lambda what, *, in_time: self.said.append((what, in_time)),
             never_did=lambda what: (what, True) not in self.said and (what, False) in self.said,
             next_generation=lambda: "generation-1", asked_apart=set(), asked_at=-math.inf,
-            probes_apart=False, reserved_nodes=(), left_out=set(),
+            probes_apart=False, placements_count=False,
+            queries=SimpleNamespace(look_back=lambda _: None, note=lambda _: None), reserved_nodes=(), left_out=set(),
         )  # fmt: skip
         self.context = Context.of(self.trial, CLAUSE)
         self.pods = PodChanges(self.context)

@@ -24,14 +24,15 @@ type scrape struct {
 	Past  int64     `json:"past"`  // how far the samples reach back, in milliseconds
 	Step  int64     `json:"step"`  // between two samples, in milliseconds
 	Rates []*metric `json:"rates"` // of which each node has a value of its own
-	Still []*metric `json:"still"` // of which each sample is the same
+	Still []*metric `json:"still"` // of which each sample is the same, or that grow steadily
 	Rules []rule    `json:"rules"`
 }
 
 // metric is a series of each node.
 type metric struct {
 	Labels map[string]string `json:"labels"` // with __name__; each series also has those of its target
-	Value  *number           `json:"value"`  // of a still one, of a node that has a rate
+	Value  *number           `json:"value"`  // of a still one, of a node that has a rate; at the epoch if it grows
+	Growth float64           `json:"growth"` // of a still one, by the second
 	Failed *number           `json:"failed"` // the same of a node that has none; null: it has no such series
 }
 
@@ -127,6 +128,17 @@ func (w *world) constant(labelled labels.Labels, level float64) *series {
 	return &series{world: w, labels: labelled, level: level, value: constant}
 }
 
+// steady grows by the second from its level at the epoch.
+func (w *world) steady(labelled labels.Labels, level, growth float64) *series {
+	if growth == 0 {
+		return w.constant(labelled, level)
+	}
+	now := level + growth*float64(w.now)/1000
+	return &series{world: w, labels: labelled, level: now, value: func(level, age, _ float64) float64 {
+		return level - growth*age
+	}}
+}
+
 // matching returns the series that all matchers match.
 func (w *world) matching(matchers []*labels.Matcher) (found []*series) {
 	for i, one := range w.scrape.Rates {
@@ -146,7 +158,7 @@ func (w *world) matching(matchers []*labels.Matcher) (found []*series) {
 		}
 		for j, node := range w.nodes {
 			if level := w.stillOf(one, j); level != nil {
-				found = append(found, w.constant(node.with(one), float64(*level)))
+				found = append(found, w.steady(node.with(one), float64(*level), one.Growth))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import Host
 from schedproof.daemons.prometheus import Prometheus, start_prometheus, wait_recorded
 from schedproof.daemons.scrape import RECEIVED
+from schedproof.daemons.scrape_defaults import USUAL, Machine
 from schedproof.traffic.push_loop import PushLoop
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import push
@@ -29,6 +30,7 @@ class ScriptedServers:
         host: where the servers run, on loopback: candidates reach them through their tap.
         labels: node to the labels of its series, as in the cluster's own Prometheus; may change.
         targets_servers: receives the targets server of each scripted server, by its URL.
+        machine: the nodes' machines, as their exporters report them.
     """
 
     def __init__(
@@ -36,8 +38,10 @@ class ScriptedServers:
         host: Host,
         labels: Mapping[str, Mapping[str, str]],
         targets_servers: MutableMapping[str, TargetsServer],
+        machine: Machine = USUAL,
     ) -> None:
         self._host, self._labels, self._targets_servers = host, labels, targets_servers
+        self._machine = machine
         self._spare: list[Prometheus] = []
         self.rules: Sequence[Mapping[str, Any]] = ()
         """Recording rules of the servers that are taken from now on."""
@@ -49,7 +53,7 @@ class ScriptedServers:
             name = f"prometheus-scripted-{self._started}"
             self._spare.append(start_prometheus(self._host, name, scrape_interval=60, env=_BRIEF))
         return ScriptedPrometheus(
-            self._spare.pop(0), self._labels, self._targets_servers, self._host.logs, rules=self.rules
+            self._spare.pop(0), self._labels, self._targets_servers, self._host.logs, self._machine, rules=self.rules
         )
 
 
@@ -62,10 +66,11 @@ class ScriptedPrometheus:
         labels: Mapping[str, Mapping[str, str]],
         targets_servers: MutableMapping[str, TargetsServer],
         logs: Path,
+        machine: Machine,
         *,
         rules: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        self._targets_servers, self._logs = targets_servers, logs
+        self._targets_servers, self._logs, self._machine = targets_servers, logs, machine
         self._rules = rules
         self._server = server
         self._labels = labels
@@ -79,14 +84,14 @@ class ScriptedPrometheus:
         self.wait_ready()
         labels = {**self._labels, **script.targets}
         end = time.time() + _AHEAD
-        push(self.url, script.series(labels, end))
+        push(self.url, script.series(labels, end, machine=self._machine))
         metric = next((metric for metric, _ in script.counters), RECEIVED)
         self._targets_servers[self.url] = TargetsServer(self._logs, labels, script.step, up=script.nodes, metric=metric)
 
         def push_on() -> None:
             nonlocal end
             pushed, end = end, time.time() + _AHEAD
-            push(self.url, script.series(labels, end, after=pushed))
+            push(self.url, script.series(labels, end, after=pushed, machine=self._machine))
 
         # Push before the previous samples end; few scenarios last that long.
         self._ahead = PushLoop(push_on, _AHEAD / 2, name="script")

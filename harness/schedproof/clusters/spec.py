@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 from kubernetes.utils.quantity import parse_quantity
 
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
+from schedproof.daemons.scrape_defaults import Machine
 from schedproof.documents.fields import Field, Section
 from schedproof.documents.json_schema import API_VERSION
 from schedproof.documents.problems import DescriptorError, Problem
@@ -47,6 +49,16 @@ class NodeSpec:
     taints: tuple[Mapping[str, str], ...] = ()
     device: str = "eth0"
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def machine(self) -> Machine:
+        """What an exporter on it reports."""
+        cpus, memory, storage = (
+            float(parse_quantity(self.capacity[resource])) if resource in self.capacity else None
+            for resource in ("cpu", "memory", "ephemeral-storage")
+        )
+        usual = Machine()
+        return Machine(max(1, math.ceil(cpus or usual.cpus)), memory or usual.memory, storage or usual.storage)
 
     def manifest(self, address: str, version: str) -> dict[str, Any]:
         """Return the Node object as its kubelet registers and updates it, except conditions and images.

@@ -146,14 +146,14 @@ class ReadingsServer:
 def _scrape(metric: str, device: str, window: float, *, whole: bool) -> Mapping[str, Any]:
     """Return what is constant in the scrapes of each node: all but the readings."""
     rates = [{"__name__": name, "device": device} for name in (metric, opposite(metric)) if name]
-    rest = [series for series in exposed([device], whole=whole) if series[0] not in rates]
+    rest = [still for still in exposed([device], whole=whole) if still.labels not in rates]
     succeeded, failed = (reported(samples, whole=whole) for samples in (len(rates) + len(rest), 0))
     return {
         "past": round((2 * window + 5) * 1000),
         "step": max(1, round(window * 1000 / SAMPLES)),
         "rates": [{"labels": labels} for labels in rates],
         "still": [
-            *({"labels": labels, "value": value} for labels, value in rest),
+            *({"labels": dict(one.labels), "value": one.value, "growth": one.growth} for one in rest),
             *({"labels": {"__name__": name}, "value": succeeded[name], "failed": failed[name]} for name in succeeded),
         ],
     }

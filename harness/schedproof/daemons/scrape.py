@@ -1,8 +1,8 @@
 """The series of a node_exporter's scrape on an idle node, from which scripted series are made.
 
-The exporter's flags are those of the clusters (`start_node_exporter`, `clusters/addons/node-exporter.yaml`): the
-collectors netdev and uname, and no metrics of the exporter's own process. `tests/live/test_scrape.py` compares the
-families and labels with those of a real scrape.
+The collectors netdev and uname are those of the clusters' exporters (`start_node_exporter`,
+`clusters/addons/node-exporter.yaml`). `tests/live/test_scrape.py` compares their families and labels with those of a
+real scrape. All series of other default collectors are constant: `scrape_defaults.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import MappingProxyType
 
-Labels = dict[str, str]
+from schedproof.daemons.scrape_defaults import USUAL, Machine, Still, linked, others
 
 RECEIVED, SENT = "node_network_receive_bytes_total", "node_network_transmit_bytes_total"
 """The names of a device's byte counters in node_exporter's netdev collector."""
@@ -53,26 +53,25 @@ def opposite(metric: str) -> str:
     return ""
 
 
-def exposed(devices: Iterable[str], *, whole: bool = True) -> list[tuple[Labels, float]]:
-    """Return the labels and values of the exporter's series, without the target's labels and `nodename` of `UNAME`.
+def exposed(devices: Iterable[str], *, whole: bool = True, machine: Machine = USUAL) -> list[Still]:
+    """Return the exporter's series, without the target's labels and `nodename` of `UNAME`.
 
     Args:
         devices: the network devices, without the loopback.
         whole: if not, only the series that queries read or join with.
+        machine: what the exporter reports besides.
     """
-    series: list[tuple[Labels, float]] = [
-        ({"__name__": family, "device": device}, 0.0) for device in ("lo", *devices) for family in _FAMILIES
-    ]
-    series.append(({"__name__": "node_exporter_build_info", **_BUILD}, 1.0))
-    series.append(({"__name__": UNAME, **_MACHINE}, 1.0))
+    names = tuple(devices)
+    series = [Still({"__name__": family, "device": device}, 0.0) for device in ("lo", *names) for family in _FAMILIES]
+    series.append(Still({"__name__": "node_exporter_build_info", **_BUILD}, 1.0))
+    series.append(Still({"__name__": UNAME, **_MACHINE}, 1.0))
     for collector in ("netdev", "uname"):
-        series.append(({"__name__": "node_scrape_collector_duration_seconds", "collector": collector}, 1e-4))
-        series.append(({"__name__": "node_scrape_collector_success", "collector": collector}, 1.0))
+        series.append(Still({"__name__": "node_scrape_collector_duration_seconds", "collector": collector}, 1e-4))
+        series.append(Still({"__name__": "node_scrape_collector_success", "collector": collector}, 1.0))
     if whole:
-        return series
-    return [
-        (labels, value) for labels, value in series if labels["__name__"] in _QUERIED and labels.get("device") != "lo"
-    ]
+        return [*series, *others(names, machine)]
+    queried = [one for one in series if one.labels["__name__"] in _QUERIED and one.labels.get("device") != "lo"]
+    return [*queried, *(still for device in names for still in linked(device))]
 
 
 def reported(samples: int, *, whole: bool = True) -> dict[str, float]:

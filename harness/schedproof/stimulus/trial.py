@@ -90,6 +90,9 @@ class Trial:
         network = candidate.claims.network
         self.probes_apart = network is not None and network.own_placements == "counted"
         """Whether probes of the preference are so far apart that no earlier placement counts as load any more."""
+        self.placements_count = self.probes_apart
+        """Whether it is known that earlier placements count, by a claim, or because they were seen to more than once.
+        """
         self.asked_at = -math.inf
         """When the harness last asked the candidate about a pod, by the recorder's clock; see `OwnPlacements`."""
         self.asked_apart: set[str] = set()

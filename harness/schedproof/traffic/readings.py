@@ -42,11 +42,13 @@ class Reader:
     def traffic(self, query: str, moment: float | None = None) -> dict[str, float]:
         """Return bytes per second by node, as of `moment` (seconds since the epoch; default: now).
 
-        Nodes without a sample are absent.
+        Nodes without a sample are absent, and so is what has no node's name.
         """
         params: Mapping[str, object] = {} if moment is None else {"time": f"{moment:.3f}"}
         answer = self._server.custom_query(query, params=dict(params))
-        return {entry["metric"].get(NODE_LABEL, ""): float(entry["value"][1]) for entry in answer}
+        return {
+            entry["metric"][NODE_LABEL]: float(entry["value"][1]) for entry in answer if NODE_LABEL in entry["metric"]
+        }
 
     def series(self, query: str) -> list[tuple[dict[str, str], float]]:
         """Return the current result of a query: labels and value of each series."""

@@ -74,6 +74,16 @@ class Counter:
         """When the first phase begins."""
         return self.phases[0][0]
 
+    def after(self, earlier: Counter | None, moment: float) -> Counter:
+        """Return the same counter with the value of an earlier one at a moment, if both grow until then, without a gap.
+
+        It stays as it is if it would have to start below 0.
+        """
+        if earlier is None or moment >= min(earlier.gone, earlier.reset, self.gone, self.reset):
+            return self
+        start = self.start_value + earlier._value(moment) - self._value(moment)
+        return dataclasses.replace(self, start_value=start) if start >= 0 else self
+
     def samples(self, *, end: float, step: float, after: float = -math.inf) -> list[tuple[float, float]]:
         """Return samples every `step` seconds from the first phase to `end`; exact also if phases begin in between.
 
@@ -141,7 +151,7 @@ def push(url: str, series: Iterable[Series]) -> None:
 # message Label { string name = 1; string value = 2; }   message Sample { double value = 1; int64 timestamp = 2; }
 
 
-@functools.lru_cache(maxsize=4096)  # the same series are pushed at every scrape interval
+@functools.lru_cache(maxsize=8192)  # the same series are pushed at every scrape interval
 def _labels(labels: tuple[tuple[str, str], ...]) -> bytes:
     return b"".join(_field(1, _field(1, name.encode()) + _field(2, value.encode())) for name, value in labels)
 

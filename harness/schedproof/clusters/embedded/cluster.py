@@ -113,7 +113,7 @@ class EmbeddedCluster:
         self._exporters = Exporters(self.host)
         self._closing.callback(self._exporters.close)
         self._labels = self._exporters.labels
-        self._scripted = ScriptedServers(self.host, self._labels, self.targets_servers)
+        self._scripted = ScriptedServers(self.host, self._labels, self.targets_servers, self.spec.template.machine)
         # Looking up a host name imports this codec in the first thread that needs it. If another thread imports
         # `requests`, which uses it too, both may wait for each other forever (seen with CPython 3.11.7).
         importlib.import_module("encodings.idna")
@@ -168,7 +168,9 @@ class EmbeddedCluster:
         prometheus.wait_ready()
         imported.result()
         # Scrapes of idle nodes yield the same, and take a sixth of a run's processor time.
-        self._idle = IdleReadings(prometheus.url, self._labels, self.device, self.scrape_interval)
+        self._idle = IdleReadings(
+            prometheus.url, self._labels, self.device, self.scrape_interval, self.spec.template.machine
+        )
         self._closing.callback(self._idle.close)
         targets_server = TargetsServer(self.host.logs, self._labels, self.scrape_interval, up=self._labels)
         self._closing.callback(targets_server.close)
@@ -178,7 +180,7 @@ class EmbeddedCluster:
         """Scrape the nodes' real exporters from now on; returns when each has been scraped."""
         if not self._real or self._prometheus is None or self._exporters.started:
             return
-        self._idle.close()
+        self._idle.leave_scraped()
         self._exporters.start()
         self._update_targets()
         self._prometheus.wait_scraped(self._exporters.targets)

@@ -189,7 +189,7 @@ class KindCluster:
     def _describe(self, spec: KindSpec) -> None:
         worker = self.api.get("nodes", self.nodes[0])
         self.node_template = NodeSpec("node-{n}", worker["status"]["allocatable"], dict(spec.labels))
-        self._scripted = ScriptedServers(self.host, self._labels, self.targets_servers)
+        self._scripted = ScriptedServers(self.host, self._labels, self.targets_servers, self.node_template.machine)
         service = self.api.get("services", "kubernetes", "default")
         self.hosting = KindHosting(
             self._nodes.kind, self._nodes.control_plane, self._nodes.workers,

@@ -23,9 +23,9 @@ from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import pod_manifest
 from schedproof.stimulus.sight import Sight
-from schedproof.stimulus.traffic.news import await_news
+from schedproof.stimulus.traffic.news import await_news, takes_samples
 from schedproof.traffic.readings import NODE_LABEL, traffic_query
-from schedproof.traffic.script import Script
+from schedproof.traffic.script import OTHER_HOSTS, Script
 from schedproof.traffic.series import Bursts, Counter
 
 _QUIETEST, _LOUDEST = 100_000.0, 20_000_000.0
@@ -90,6 +90,8 @@ class LoadChanges:
         self.broken_at = math.inf
         """When the candidate's line to Prometheus was last broken, on the run's clock."""
         self._servers: list[ScriptedMetrics] = []
+        self._counted: Mapping[str, Counter] = {}
+        """The counters of the claimed device that were scripted last."""
         self._burst: Bursts | None = None
         """When to create probe pods; None: at any time."""
 
@@ -168,6 +170,7 @@ class LoadChanges:
         nan: bool = False,
         replicated: Collection[str] = (),
         bursts: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+        others: Mapping[str, Mapping[str, str]] = OTHER_HOSTS,
     ) -> int:
         """Put the candidate on a Prometheus of its own, and return the number of this phase of the load.
 
@@ -184,6 +187,8 @@ class LoadChanges:
             replicated: nodes of which two replicas of Prometheus have written every series.
             bursts: node to the beginning and end of its traffic, as shares of each period, which is a window
                 long; `load` is then its mean. Pods are created in the burst of the first of these nodes.
+            others: the scraped hosts that are no nodes; none if there is no reading of any node, because it is an
+                outage only if there is no reading at all.
         """
         server = self.new_prometheus()
         now = time.time()
@@ -206,12 +211,21 @@ class LoadChanges:
                 for node, rate in rates.items()
             }
 
-        scripted = self.both_ways(counters({**self._with_reserved(load), **lost}))
+        claimed = counters({**self._with_reserved(load), **lost})
+        if takes_samples(self._trial):
+            # Its own samples go on: a jump of a counter would look like traffic.
+            claimed = {
+                node: counter if node in totals else counter.after(self._counted.get(node), now)
+                for node, counter in claimed.items()
+            }
+        self._counted = claimed
+        scripted = self.both_ways(claimed)
         if other_way:
             scripted[opposite(self.claims.metric), self.device] = counters(other_way)
         for device, rates in devices.items():
             scripted |= self.both_ways(counters(rates), device)
-        server.script(Script(scripted, sample_step(self.claims), self.targets, frozenset(replicated)))
+        hosts = others if load and not nan else {}
+        server.script(Script(scripted, sample_step(self.claims), self.targets, frozenset(replicated), hosts))
         self._burst = Bursts(now, self.claims.window, *next(iter(bursts.values()))) if bursts else None
         self.use(server.url)
         return self._note_load({} if nan else load, "scripted")

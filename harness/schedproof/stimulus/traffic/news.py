@@ -2,35 +2,37 @@
 
 Readings reach a scheduler in many ways: an annotator writes them to nodes, a sidecar to a file, a thread to a cache.
 A query to Prometheus does not yet show a decision based on its result, so the whole claimed time is waited for.
+
+Where one server of readings takes the place of another, the past changes as well. Queries see the new past at once, as
+far as they look back. What the candidate keeps by itself, such as its own samples of counters, or an average of its
+polls, is of the other server, until it is older than the claimed window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from schedproof.history.observations import PrometheusQuery
-from schedproof.history.record import Record
 from schedproof.stimulus.trial import Trial
 
 
 def await_news(trial: Trial) -> None:
-    """Wait until the candidate must decide by the readings of now; not at all if it claims to query for each decision.
+    """Wait until the candidate must decide by the readings of now.
 
-    A candidate that takes samples itself needs a whole window of them.
+    Not at all if it claims to query for each decision, and its queries look back as far as it claims to.
     """
     network = trial.candidate.claims.network
     assert network is not None
-    if network.staleness:
-        sampled = network.window if takes_samples(trial.recorder.records) else 0.0
-        trial.usable_time.let_pass(network.staleness + sampled)
+    if seconds := network.staleness + remembered(trial):
+        trial.usable_time.let_pass(seconds)
 
 
-def takes_samples(records: Iterable[Record]) -> bool:
+def remembered(trial: Trial) -> float:
+    """Return for how many seconds the candidate may use what it has read before: the window, less its queries' part."""
+    network = trial.candidate.claims.network
+    assert network is not None
+    look_back = trial.queries.look_back(network)
+    return network.window - look_back if look_back is not None else 0.0
+
+
+def takes_samples(trial: Trial) -> bool:
     """Whether a candidate reads the current values of counters, and computes rates from its own samples."""
-    queries = [record for record in records if isinstance(record, PrometheusQuery)]
-    return bool(queries) and not any(map(_looks_back, queries))
-
-
-def _looks_back(query: PrometheusQuery) -> bool:
-    """Whether a query returns more than the newest samples: by a range, an offset, or for a moment or range of time."""
-    return query.path.endswith("/query_range") or any(sign in query.request for sign in ("[", " offset ", "@"))
+    network = trial.candidate.claims.network
+    return network is not None and trial.queries.look_back(network) == 0

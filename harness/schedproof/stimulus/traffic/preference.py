@@ -49,7 +49,9 @@ class PreferenceProbes:
 
     A wait for the claimed window before each probe would take minutes, and most schedulers do not need it. So probes
     follow each other at once, until one goes elsewhere that earlier placements may have sent there. From then on,
-    each probe waits until nothing earlier can count. If one goes elsewhere even so, the case is settled.
+    each probe of this phase waits until nothing earlier can count. If one goes elsewhere even so, the case is settled.
+    In the next phase probes follow each other at once again: what sent the one elsewhere may have been something else.
+    If another one goes elsewhere, all later probes wait; if none does, placements are not taken to count.
     """
 
     def __init__(
@@ -80,10 +82,13 @@ class PreferenceProbes:
         made = self._context.api.create("configmaps", {"metadata": {"generateName": "owner-"}}, self._trial.namespace)
         return owned_by("v1", "ConfigMap", made)
 
-    def keep_apart(self) -> bool:
-        """Wait if the next probe needs a pause before it, and return whether it has one."""
+    def keep_apart(self, *, doubted: bool = False) -> bool:
+        """Wait if the next probe needs a pause before it, and return whether it has one.
+
+        `doubted`: whether it is still open that placements count; then there is no wait.
+        """
         due = self._recorder.placed_at + self._load.claims.counting - self._recorder.now()
-        if due > 0 and self._trial.probes_apart and not self._settled:
+        if due > 0 and self._trial.probes_apart and not (self._settled or doubted):
             until(time.monotonic() + due)
             return True
         return due <= 0
@@ -120,8 +125,9 @@ class PreferenceProbes:
         `ask`: creates the pod another way; called at most `_most_asked(count)` times if `spare` is `_SPARE`.
         """
         left, spare = count, count if spare is None else spare
+        doubted = self._trial.probes_apart and not self._trial.placements_count
         while left:
-            apart = self.keep_apart()
+            apart = self.keep_apart(doubted=doubted)
             begin = time.time()
             pod = ask() if ask is not None else self.ask(role, phase, **spec)
             seen = self._note_readings(pod, begin)
@@ -130,8 +136,10 @@ class PreferenceProbes:
             left -= 1
             if spare and (self._was_blurred(phase, seen) or self._was_late([pod], time.time() - begin)):
                 left, spare = left + 1, spare - 1
-            elif chosen not in right and self._begins_anew(apart=apart):
-                left = count + _AFRESH
+            elif chosen not in right and self._begins_anew(apart=apart, doubted=doubted):
+                left, doubted = count + _AFRESH, False
+        if doubted:
+            self._trial.probes_apart = False
 
     def _was_blurred(self, phase: int, seen: Sequence[Mapping[str, float]]) -> bool:
         """Whether late packets made the readings differ from the load, so that they did not show the quietest node."""
@@ -159,13 +167,17 @@ class PreferenceProbes:
         until(time.monotonic() + rest)
         return True
 
-    def _begins_anew(self, *, apart: bool) -> bool:
+    def _begins_anew(self, *, apart: bool, doubted: bool = False) -> bool:
         """Whether a probe that went elsewhere may be due to earlier probes, so that all are repeated."""
         if apart:
             # It went elsewhere for another reason than placements. Whether they count is open again in the next case.
-            self._settled, self._trial.probes_apart = True, self._load.claims.own_placements == "counted"
-        if self._settled or self._trial.probes_apart or self._load.claims.own_placements == "ignored":
+            counted = self._load.claims.own_placements == "counted"
+            self._settled, self._trial.probes_apart, self._trial.placements_count = True, counted, counted
+        known = self._trial.probes_apart and not doubted
+        if self._settled or known or self._load.claims.own_placements == "ignored":
             return False
+        # One sign may have another reason; a second one is proof.
+        self._trial.placements_count = self._trial.probes_apart
         self._trial.probes_apart = True
         return True
 
