@@ -121,6 +121,12 @@ def test_duplicate_series(case: Case) -> None:
     probe_twice(case, lambda node, load: case.load.script(load, replicated=[node]))
 
 
+@pytest.mark.clause("network/other-hosts")
+def test_other_hosts(case: Case) -> None:
+    """Two machines that are no nodes have series without the label `node`; one is louder and one quieter than all."""
+    probe_twice(case, lambda _, load: case.load.script(load, unlabelled=True))
+
+
 @pytest.mark.clause("network/zero-traffic")
 def test_zero_traffic(case: Case) -> None:
     """No node has traffic now; then no node has ever had traffic."""

@@ -131,7 +131,7 @@ def test_packets_are_sent_in_the_claimed_direction_and_silenced_at_the_end(
 def test_other_hosts_are_scraped_wherever_nodes_have_readings(traffic: Traffic) -> None:
     traffic.load.script(LOAD)
     assert traffic.script.others == OTHER_HOSTS
-    traffic.load.script(LOAD, others=UNLABELLED)
+    traffic.load.script(LOAD, unlabelled=True)
     assert traffic.script.others == UNLABELLED
     for outage in (
         traffic.load.lose_all_nodes, traffic.load.spoil_readings, lambda: traffic.load.end_readings(LOAD),

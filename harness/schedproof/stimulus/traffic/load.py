@@ -25,7 +25,7 @@ from schedproof.stimulus.pods import pod_manifest
 from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.traffic.news import await_news, takes_samples
 from schedproof.traffic.readings import NODE_LABEL, traffic_query
-from schedproof.traffic.script import OTHER_HOSTS, Script
+from schedproof.traffic.script import OTHER_HOSTS, UNLABELLED, Script
 from schedproof.traffic.series import Bursts, Counter
 
 _QUIETEST, _LOUDEST = 100_000.0, 20_000_000.0
@@ -170,7 +170,7 @@ class LoadChanges:
         nan: bool = False,
         replicated: Collection[str] = (),
         bursts: Mapping[str, tuple[float, float]] = MappingProxyType({}),
-        others: Mapping[str, Mapping[str, str]] = OTHER_HOSTS,
+        unlabelled: bool = False,
     ) -> int:
         """Put the candidate on a Prometheus of its own, and return the number of this phase of the load.
 
@@ -187,8 +187,10 @@ class LoadChanges:
             replicated: nodes of which two replicas of Prometheus have written every series.
             bursts: node to the beginning and end of its traffic, as shares of each period, which is a window
                 long; `load` is then its mean. Pods are created in the burst of the first of these nodes.
-            others: the scraped hosts that are no nodes; none if there is no reading of any node, because it is an
-                outage only if there is no reading at all.
+            unlabelled: whether the series of other hosts lack the label `node`.
+
+        Two hosts that are no nodes are scraped as well (`OTHER_HOSTS`), unless no node has a reading: it is an outage
+        only if there is no reading at all.
         """
         server = self.new_prometheus()
         now = time.time()
@@ -224,7 +226,7 @@ class LoadChanges:
             scripted[opposite(self.claims.metric), self.device] = counters(other_way)
         for device, rates in devices.items():
             scripted |= self.both_ways(counters(rates), device)
-        hosts = others if load and not nan else {}
+        hosts = (UNLABELLED if unlabelled else OTHER_HOSTS) if load and not nan else {}
         server.script(Script(scripted, sample_step(self.claims), self.targets, frozenset(replicated), hosts))
         self._burst = Bursts(now, self.claims.window, *next(iter(bursts.values()))) if bursts else None
         self.use(server.url)

@@ -551,6 +551,13 @@ CLAUSES = (
         hint="Use max by (node), not sum by (node); in joins aggregate both sides first, or select one replica.",
     ),
     Clause(
+        "network/other-hosts",
+        "Series of machines that are no nodes, and that have no label `node`, change nothing.",
+        "Prometheus: other jobs scrape node_exporters as well", judge_flip, level="recommended",
+        needs=SCRIPTED_METRICS,
+        hint="Skip a series without the label `node` instead of giving up all others, and compare nodes only.",
+    ),
+    Clause(
         "network/interface", "Only the claimed network device counts.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
         hint="Select the claimed device in the query: {device=\"...\"}.",
