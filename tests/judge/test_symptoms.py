@@ -12,10 +12,15 @@ from schedproof.judge import symptoms
 from schedproof.judge.codes import CODES
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict, failed
+from schedproof.run.causes import causes_of
 
-from .histories import EXTENDER, HistoryBuilder
+from .histories import CAPABILITIES, EXTENDER, HARNESS_USER, NAMESPACE, NETWORK, HistoryBuilder
+from .probing import LEAST, ROTATION, tried
 
 PROGRAM = "candidate scheduler.py"
+PROBE = f"{NAMESPACE}/probe-0-0"
+RATE = f"rate({NETWORK.metric}[2s])"
+EMPTY = '{"status":"success","data":{"resultType":"vector","result":[]}}'
 
 
 def seen(verdict: Verdict) -> list[tuple[str, str]]:
@@ -25,6 +30,7 @@ def seen(verdict: Verdict) -> list[tuple[str, str]]:
 def unbound(*happens: Callable[[HistoryBuilder], object], deadline: str = "bind", **spec: Any) -> Verdict:
     """Verdict for a fitting pod that is not bound, while `happens` is recorded."""
     h = HistoryBuilder()
+    h.request("list", "pods", "")
     h.pod("probe-1", cpu="1", **spec)
     for record in happens:
         record(h)
@@ -72,6 +78,81 @@ def test_symptom_of_an_exit_names_the_last_request() -> None:
 
 def test_process_stopped_by_the_harness_is_no_symptom() -> None:
     assert seen(unbound(lambda h: h.process(PROGRAM, "stopped", code=-15))) == []
+
+
+def test_a_candidate_that_has_sent_nothing_since_its_start_is_named() -> None:
+    def first_symptom(*happens: Callable[[HistoryBuilder], object], **more: Any) -> str:
+        h = HistoryBuilder(**more)
+        h.pod("probe-1", cpu="1")
+        for record in happens:
+            record(h)
+        h.expect("probe-1", "bound")
+        return next((kind for kind, _ in seen(h.verdict())), "")
+
+    assert first_symptom() == "nothing-sent"
+    assert first_symptom(lambda h: h.process(PROGRAM, "exited", code=1)) == "process-ended"
+    assert first_symptom(lambda h: h.request("get", "leases", "", by=HARNESS_USER)) == "nothing-sent"
+    assert first_symptom(lambda h: h.request("get", "leases", "")) == ""
+    assert first_symptom(lambda h: h.request("list", "pods", "", by="", code=401)) == "", "it may be the candidate's"
+    assert first_symptom(lambda h: h.query()) == "", "it reads Prometheus before it schedules"
+    assert first_symptom(capabilities=CAPABILITIES - {"audit"}) == "", "nothing is known of its requests"
+
+
+@pytest.mark.parametrize(
+    ("fact", "expected"),
+    [
+        (lambda h: h.call("prioritize", unreadable="it is no list", pod=PROBE), ("call-unanswered", "prioritize: 200")),
+        (lambda h: h.call("prioritise", status=404, answer="x", pod=PROBE), ("call-unanswered", "prioritise: 404")),
+        (lambda h: h.call("prioritize", status=0, pod=PROBE), ("call-unanswered", "prioritize: no response")),
+        (lambda h: h.query(status=400, answer='{"error": "parse error"}'), ("query-refused", "400")),
+        (lambda h: h.query("rate(recieve[2s])", answer=EMPTY), ("query-without-result", "")),
+        (
+            lambda h: [h.query("up", answer='{"result":[1]}'), h.query("rate(recieve[2s])", answer=EMPTY)],
+            ("query-without-result", ""),
+        ),
+        (
+            lambda h: [h.request("get", "configmaps", "policy", code=403) for _ in range(2)],
+            ("request-refused", "get configmaps: 403"),
+        ),
+    ],
+)
+def test_a_fact_explains_a_choice_before_its_pattern(
+    fact: Callable[[HistoryBuilder], object], expected: tuple[str, str]
+) -> None:
+    verdict = chosen(fact)
+    assert verdict.evidence["pattern"] == "one-node"
+    assert seen(verdict) == [expected, ("preference", "one-node")]
+    (cause,) = causes_of([verdict])
+    assert (cause.kind, cause.about) == expected
+
+
+@pytest.mark.parametrize(
+    "no_fact",
+    [
+        lambda h: h.query(RATE, answer='{"result":[1]}'),
+        lambda h: [h.query(RATE, answer='{"result":[1]}'), h.query("alerts > 1", answer=EMPTY)],
+        lambda h: [h.query(RATE, answer='{"result":[1]}'), h.query(RATE, answer=EMPTY)],
+        lambda h: h.call("prioritize", unreadable="it is no list", pod="sp-tested/another"),
+        lambda h: h.call("prioritize", status=503, fault="503", pod=PROBE),
+        lambda h: [h.request("create", "events", "", code=403) for _ in range(3)],
+        lambda h: h.request("get", "configmaps", "policy", code=403),
+        lambda h: [h.load(2, {"node-1": 1.0}), h.query(RATE, answer=EMPTY)],
+        lambda h: [h.fault("empty"), h.query(RATE, answer=EMPTY), h.fault("")],
+    ],
+)
+def test_what_does_not_concern_the_choice_leaves_the_pattern(no_fact: Callable[[HistoryBuilder], object]) -> None:
+    assert seen(chosen(no_fact)) == [("preference", "one-node")]
+
+
+def chosen(happens: Callable[[HistoryBuilder], object]) -> Verdict:
+    """Verdict on probes that all went to one node, after `happens` was recorded."""
+    h = HistoryBuilder(LEAST)
+    h.request("list", "pods", "")
+    h.load(0, ROTATION[0])
+    happens(h)
+    tried(choose=lambda _: "node-2", world=h)
+    h.end()
+    return h.verdict()
 
 
 def test_refused_requests_are_symptoms() -> None:
@@ -126,7 +207,7 @@ def test_pod_that_is_not_retried_is_a_symptom() -> None:
 def test_a_kind_of_variation_that_keeps_pods_unbound_is_a_symptom_instead_of_a_missing_retry() -> None:
     """Also in the clause about this kind, if that is tried later."""
 
-    def tried(clause: str) -> list[tuple[str, str]]:
+    def tried_in(clause: str) -> list[tuple[str, str]]:
         h.begin(clause)
         h.pod(f"probe-{clause[5:]}", cpu="1")
         h.expect(f"probe-{clause[5:]}", "bound", deadline="requeue")
@@ -134,8 +215,9 @@ def test_a_kind_of_variation_that_keeps_pods_unbound_is_a_symptom_instead_of_a_m
         return seen(h.verdict())
 
     h = HistoryBuilder("core/fit-memory")
+    h.request("list", "pods", "")
     h.end()
-    assert tried("core/node-affinity") == [("never-retried", "")], "nothing is known yet"
+    assert tried_in("core/node-affinity") == [("never-retried", "")], "nothing is known yet"
     h.begin("core/fit-cpu")
     h.pod("probe-1", cpu="1")
     h.expect("probe-1", "bound", deadline="requeue")
@@ -144,12 +226,13 @@ def test_a_kind_of_variation_that_keeps_pods_unbound_is_a_symptom_instead_of_a_m
     h.add(LeftOut(case="core/fit-cpu", kinds={"node affinity": "core/node-affinity"}))
     assert seen(h.verdict()) == [("unbound-with", "node affinity")]
     assert seen(h.verdict("core/node-affinity")) == [("never-retried", "")], "nothing was known then"
-    assert tried("core/node-selector") == [("never-retried", "")]
-    assert tried("core/node-affinity") == [("unbound-with", "node affinity")]
+    assert tried_in("core/node-selector") == [("never-retried", "")]
+    assert tried_in("core/node-affinity") == [("unbound-with", "node affinity")]
 
 
 def test_pods_that_block_all_others_explain_what_is_not_bound() -> None:
     h = HistoryBuilder("core/binds")
+    h.request("list", "pods", "")
     h.pod("probe-1", cpu="1")
     h.expect("probe-1", "bound", deadline="requeue")
     h.end()

@@ -106,6 +106,7 @@ class VariedCase:
         self.pods = SimpleNamespace(unbound_variations={"limits", "node affinity"})
         self.trial = SimpleNamespace(
             candidate=SimpleNamespace(name="tested"), left_out=set(), to_look_into=sorted,
+            look_into_record=lambda *, late: not late,
             recorder=SimpleNamespace(add=self.acts.append),
         )  # fmt: skip
 

@@ -135,7 +135,7 @@ class World:
         self.trial: Any = SimpleNamespace(
             cluster=self.cluster, candidate=self.candidate, recorder=self.recorder, attachment=self.attachment,
             namespace=NAMESPACE, seed=7, waiters={}, reserved=None, shuns_reserved=False,
-            ignores_selectors=False, taking_over=False,
+            ignores_selectors=False, taking_over=False, in_vain=False, look_into_record=lambda *, late: not late,
             surroundings=Surroundings(self.cluster, self.candidate), usable_time=UsableTime(dict),
             history=self.recorder.history, schedules=lambda: None,
             waited=lambda *, for_nothing: self.waits.append(for_nothing),

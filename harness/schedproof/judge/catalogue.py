@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 from schedproof.candidate.claims import PROFILES, profile_of
 from schedproof.documents.suggestions import did_you_mean_one_of
 from schedproof.foundation.errors import UsageError
-from schedproof.judge.clause import Clause
+from schedproof.judge.clause import ANSWERED, PREFERRED, Clause
 from schedproof.judge.clauses import normalization, rights
 from schedproof.judge.clauses.controller import api_usage
 from schedproof.judge.clauses.core import (
@@ -78,6 +79,27 @@ _FAMILIES = (
 )
 
 
+_TELL_PATTERNS = frozenset({"network/rate-not-total"})
+"""Clauses that are tried although traffic does not decide: they show how it is misread."""
+_WITHOUT_VERBS = frozenset({"extender/healthz", "extender/tls"})
+"""Clauses of an extender that show something even if a verb gets no usable response."""
+
+
+def _standing(clause: Clause) -> Clause:
+    """The clause with the clauses that all of its profile stand on."""
+    profile = profile_of(clause.id)
+    basics = clause.stands_on
+    if (
+        profile in ("extender", "network-aware", "normalization")
+        and clause.id not in _WITHOUT_VERBS
+        and not clause.last
+    ):
+        basics |= ANSWERED
+    if profile in ("network-aware", "normalization") and clause.id not in _TELL_PATTERNS:
+        basics |= PREFERRED
+    return dataclasses.replace(clause, stands_on=basics - {clause.id})
+
+
 class _Catalogue(dict[str, Clause]):
     """Clauses by their ids, including tests of the user's own from when they are first named."""
 
@@ -91,7 +113,7 @@ class _Catalogue(dict[str, Clause]):
 
 
 CATALOGUE: dict[str, Clause] = _Catalogue(
-    (clause.id, clause)
+    (clause.id, _standing(clause))
     for clause in sorted(
         itertools.chain.from_iterable(_FAMILIES), key=lambda clause: PROFILES.index(profile_of(clause.id))
     )

@@ -36,6 +36,11 @@ TRIED_AGAIN = frozenset({"core/requeue-label-changed"})
 STEERED = frozenset({"core/node-selector"})
 """For clauses that send pods to a node by a selector: if that is ignored, they can show nothing."""
 
+ANSWERED = frozenset({"extender/verbs-served"})
+"""For clauses about the responses of an extender, and about what they lead to."""
+PREFERRED = frozenset({"network/least-traffic"})
+"""For clauses about traffic and scores: if traffic does not decide where nothing else differs, they can show nothing."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Clause:

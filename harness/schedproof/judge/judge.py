@@ -14,7 +14,7 @@ from schedproof.foundation.visible import visible, visible_in
 from schedproof.history.acts import LeftOut, RunCluster, Selected, Trouble, Unblocked
 from schedproof.history.history import History
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.judge.clause import AUDIT, Clause
+from schedproof.judge.clause import ANSWERED, AUDIT, PREFERRED, Clause
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.symptoms import symptoms
@@ -50,6 +50,24 @@ def left_out_by(clause: Clause, broken_by: str, ignored: AbstractSet[str]) -> st
     if broken_by and clause.needs_bindings:
         return broken_by
     return min(clause.stands_on & ignored, default="")
+
+
+_FACTS = frozenset({"call-unanswered", "query-refused", "query-without-result", "request-refused"})
+"""Kinds of symptoms because of which traffic does not decide, whatever is tried."""
+_NO_PREFERENCE = frozenset({"one-node", "inverted", "ignored"})
+"""Patterns of a preference by which other clauses about it fail as well; others are right now and then."""
+
+
+def shows_nothing_further(verdict: Verdict) -> bool:
+    """Whether clauses that stand on this one would fail by what it has found: see `ANSWERED` and `PREFERRED`."""
+    if verdict.clause in ANSWERED:
+        return verdict.outcome == "failed" and verdict.code in ("call-failed", "call-too-slow")
+    if verdict.clause not in PREFERRED or verdict.outcome not in ("failed", "invalid"):
+        return False
+    kinds = {symptom.kind for symptom in verdict.symptoms}
+    if verdict.outcome == "invalid":
+        return verdict.code == "metric-not-served" or "query-without-result" in kinds
+    return bool(kinds & _FACTS) or verdict.evidence.get("pattern") in _NO_PREFERENCE
 
 
 def why_unclaimed(clause: Clause, claims: Claims) -> str:

@@ -15,13 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 from schedproof.candidate.kinds import weighed_beyond_int64
-from schedproof.history.acts import Expect, LeftOut, LineFault
+from schedproof.history.acts import Expect, LeftOut, LineFault, NodesLoad
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.history import History, TestPod
-from schedproof.history.observations import ExtenderCall, ProcessEvent
+from schedproof.history.observations import ExtenderCall, LogTail, ProcessEvent
 from schedproof.judge.clauses.network.preference import STAGED
 from schedproof.judge.codes import Code
 from schedproof.judge.rulings.extender_calls import configuration, described, unanswered
+from schedproof.judge.rulings.in_vain import sent_nothing
 from schedproof.judge.rulings.scored import found_something, queries
 from schedproof.judge.rulings.served import NOT_SERVED
 from schedproof.judge.rulings.unbound import refusals
@@ -31,6 +32,10 @@ KINDS: Mapping[str, Code] = {
     "process-ended": Code(
         "a process of the candidate ends by itself",
         "catch errors per pod, and continue with the next pod",
+    ),
+    "nothing-sent": Code(
+        "the candidate sends the apiserver no request",
+        "look in its log for what it waits for, and check its kubeconfig; if its start takes longer, claim timing.takeover",
     ),
     "request-refused": Code(
         "the apiserver refuses a request of the candidate",
@@ -90,10 +95,11 @@ _EXPLAINED: Mapping[str, frozenset[str]] = {
         "not-healthy", "pending-without-event", "pending-without-reason", "pods-not-counted", "process-exited",
         "process-restarted",
     },
-    "request-refused": _UNBOUND | {"forbidden-request", "pending-without-event", "pending-without-reason"},
-    "call-unanswered": _UNBOUND | {"call-failed", "call-too-slow", "call-unanswered"},
-    "query-refused": _UNBOUND | {"no-samples-seen", "probe-not-on-quietest", "no-scores"},
-    "query-without-result": _UNBOUND | {"no-samples-seen", "probe-not-on-quietest", "no-scores"},
+    "nothing-sent": _UNBOUND,
+    "request-refused": _UNBOUND | _CHOSEN | {"forbidden-request", "pending-without-event", "pending-without-reason"},
+    "call-unanswered": _UNBOUND | _CHOSEN | {"call-failed", "call-too-slow", "call-unanswered", "empty-answers"},
+    "query-refused": _UNBOUND | _CHOSEN | {"no-samples-seen", "no-scores"},
+    "query-without-result": _UNBOUND | _CHOSEN | {"no-samples-seen", "no-scores"},
     "blocked": _UNBOUND,
     "unbound-with": frozenset({"not-bound-in-time"}),
     "weight-overflows": _CHOSEN,
@@ -138,8 +144,9 @@ def symptoms(
     begin, end = (0.0, history.ended_at) if whole_run else history.span(case)
     found = itertools.chain(
         _ends(history, begin, end),
+        _nothing_sent(history, case),
         _refused(history, begin, end, finding),
-        _unanswered(history, begin, end),
+        _unanswered(history, begin, end, finding),
         _queries(history, case),
         _blocked(blocked),
         _unbound_with(history, case, left_out),
@@ -176,6 +183,17 @@ def _ends(history: History, begin: float, end: float) -> Iterator[Symptom]:
         return
 
 
+def _nothing_sent(history: History, case: str) -> Iterator[Symptom]:
+    """That the candidate has sent nothing since its start, and what it printed last."""
+    started = next((event.at for event in history.of(ProcessEvent) if event.event == "started"), None)
+    if started is None or not sent_nothing(history):
+        return
+    lines = [line for tail in history.of(LogTail, case) for line in tail.lines[-1:]]
+    last = f"its last output is {_quoted(lines[-1])}" if lines else "it printed nothing"
+    text = f"it sent no request under its identity in the {history.ended_at - started:.0f} s since its start; {last}"
+    yield Symptom("nothing-sent", "", text)
+
+
 def _after(history: History, event: ProcessEvent) -> str:
     """The last request that the candidate made before a process of it ended."""
     last = None
@@ -188,7 +206,8 @@ def _after(history: History, event: ProcessEvent) -> str:
 def _refused(history: History, begin: float, end: float, finding: Finding) -> Iterator[Symptom]:
     """The request that was refused most often; a read only if it was repeated, or if the finding is about rights.
 
-    A client may try whether it may read something, and continue without it.
+    A client may try whether it may read something, and continue without it. A choice of nodes is explained by refused
+    reads only.
     """
     times: collections.Counter[tuple[str, str, int]] = collections.Counter(
         (request.verb, request.resource or request.path, request.code)
@@ -200,35 +219,59 @@ def _refused(history: History, begin: float, end: float, finding: Finding) -> It
             continue
         if finding.code in ("pending-without-reason", "pending-without-event") and resource in BINDINGS:
             continue
+        if finding.code in _CHOSEN and verb not in READING:
+            continue
         what = "may not" if code == HTTPStatus.FORBIDDEN else f"gets {code} for"
         yield Symptom("request-refused", f"{verb} {resource}: {code}", f"it {what} {verb} {resource} ({count} times)")
         return
 
 
-def _unanswered(history: History, begin: float, end: float) -> Iterator[Symptom]:
+def _unanswered(history: History, begin: float, end: float, finding: Finding) -> Iterator[Symptom]:
+    """The first call without a usable response; for a choice of nodes, of the calls for the pods that it is about."""
+    about = {decision["pod"] for decision in finding.evidence.get("decisions", ())} if finding.code in _CHOSEN else None
     for call in history.of(ExtenderCall):
-        if call.by != "scheduler" or call.fault or not begin <= call.begun <= end:
+        if call.by != "scheduler" or call.fault or not begin <= call.begun <= end or (about and call.pod not in about):
             continue
+        if unanswered(call):
+            yield Symptom("call-unanswered", f"{call.request}: no response", described(call))
+            return
         answer = call.answer or call.error or "nothing"
         wrong = answer if call.status != HTTPStatus.OK else call.unreadable or call.error
         if wrong:
-            none = unanswered(call)
-            text = described(call) if none else f"{call.request} responds with {call.status}: {_quoted(wrong)}"
-            yield Symptom("call-unanswered", f"{call.request}: {'none' if none else call.status}", text)
+            text = f"{call.request} responds with {call.status}: {_quoted(wrong)}"
+            yield Symptom("call-unanswered", f"{call.request}: {call.status}", text)
             return
 
 
 def _queries(history: History, case: str) -> Iterator[Symptom]:
-    asked = [query for query in queries(history, case) if not (query.fault or _staged(history, case, query.begun))]
+    """A query that Prometheus refused; or a query without result, unless another one found the claimed metric.
+
+    Queries while the harness withholds readings, of some nodes or of all, have no result by design.
+    """
+    asked = [query for query in queries(history, case) if not (query.fault or _withheld(history, case, query.begun))]
     for query in asked:
         if query.status >= HTTPStatus.BAD_REQUEST:
             error = _error_of(query.answer)
             text = f"Prometheus responds with {query.status} to {_quoted(query.request)}: {error}"
             yield Symptom("query-refused", str(query.status), text)
             return
-    if asked and not any(map(found_something, asked)):
-        text = f"Prometheus has no series for {_quoted(asked[0].request)}"
-        yield Symptom("query-without-result", "", text)
+    found = {query.request for query in asked if found_something(query)}
+    empty = next((query.request for query in asked if query.request not in found), "")
+    if empty and not any(series in request for request in found for series in _claimed_series(history)):
+        yield Symptom("query-without-result", "", f"Prometheus has no series for {_quoted(empty)}")
+
+
+def _claimed_series(history: History) -> list[str]:
+    """The names of series that have the claimed traffic: the metric, and recording rules; "" (any) without a claim."""
+    network = history.claims.network
+    return [""] if network is None else [network.metric, *(rule["record"] for rule in network.rules)]
+
+
+def _withheld(history: History, case: str, at: float) -> bool:
+    """Whether the harness had taken away Prometheus, or readings of nodes, at a given time."""
+    loads = [load for load in history.of(NodesLoad, case) if load.at <= at]
+    incomplete = bool(loads) and len(loads[-1].traffic) < len(history.run.cluster.nodes)
+    return incomplete or bool(_staged(history, case, at))
 
 
 def _staged(history: History, case: str, at: float) -> str:

@@ -65,12 +65,13 @@ def in_order(items: Sequence[pytest.Item], request: RunRequest, only: frozenset[
     _refuse_twins(kept)
     order = {clause: number for number, clause in enumerate(CATALOGUE)}
 
-    def place(item: pytest.Item) -> tuple[int, bool, bool, bool, int]:
+    def place(item: pytest.Item) -> tuple[object, ...]:
         clause = CATALOGUE[clause_of(item)]
         # Clauses that are `fresh` come early, before much has happened on the cluster.
         early = clause.id == BINDS or clause.fresh
         turn = request.candidates.index(candidate_of(item))
-        return turn, clause.last, not early, clause.id not in BASICS, order[clause.id]
+        is_basic = clause.id in BASICS
+        return turn, clause.last, not early, not is_basic, is_basic and bool(clause.stands_on), order[clause.id]
 
     return sorted(kept, key=place)
 

@@ -56,9 +56,7 @@ class Dispatcher:
             (last if test.last else waiting).append(test)
         self._basics = {index for waiting in self._waiting.values() for test in waiting for index in test.stands_on}
         for waiting in self._waiting.values():
-            waiting.sort(
-                key=lambda test: (not test.first, not test.fresh, test.index not in self._basics, -test.seconds)
-            )
+            waiting.sort(key=self._turn)
         self._trying: dict[int, str] = {}
         """The first tests that were given out and have not passed yet, and to which worker."""
         self._ignored: set[int] = set()
@@ -69,6 +67,11 @@ class Dispatcher:
         self._candidates: dict[str, str] = {}
         self._ending: dict[str, list[Task]] = {}
         self._stopped = False
+
+    def _turn(self, test: Task) -> tuple[object, ...]:
+        """The sort key of the tests of a candidate: a basic that stands on others follows those that do not."""
+        is_basic = test.index in self._basics
+        return not test.first, not test.fresh, not is_basic, is_basic and bool(test.stands_on), -test.seconds
 
     def stop(self) -> None:
         """Hand out only the last tests of the existing instances."""

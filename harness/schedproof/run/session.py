@@ -24,7 +24,7 @@ from schedproof.foundation.progress import Progress
 from schedproof.history.acts import Broken, LeftOut, Selected, Unblocked
 from schedproof.judge.catalogue import BINDS, CATALOGUE, HEAD_OF_LINE
 from schedproof.judge.clause import RETRIED, STEERED, TRIED_AGAIN
-from schedproof.judge.judge import applies, dependent, judge, left_out_by
+from schedproof.judge.judge import applies, dependent, judge, left_out_by, shows_nothing_further
 from schedproof.judge.verdict import Verdict
 from schedproof.run.launch import KeptCluster, Settings, check, launch
 from schedproof.run.result import CandidateResult, RunResult
@@ -281,7 +281,8 @@ class Session:
         ignored = (clause in STEERED and trial.ignores_selectors) or (
             clause in RETRIED | TRIED_AGAIN and "never-retried" in seen
         )
-        if ignored and verdict.outcome == "failed" and not self.settings.keep_going:
+        is_broken = (ignored and verdict.outcome == "failed") or shows_nothing_further(verdict)
+        if is_broken and not self.settings.keep_going:
             self._ignored_basics.add(clause)
             trial.recorder.add(Broken(case=clause, basic=True))
 
@@ -338,6 +339,8 @@ class Session:
         """
         trial = case.trial
         if case.clause != BINDS or not trial.binds_nothing or trial.attachment.ended:
+            return False
+        if trial.look_into_record(late=True):
             return False
         case.close()
         if self._binds is None:

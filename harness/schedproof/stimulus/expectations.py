@@ -40,9 +40,9 @@ class Expectations:
         Raises:
             CaseOver: the deadline was missed.
         """
-        due = self.due(deadline or self._deadlines.bind)
-        self.wait_bound(pods, due)
-        self.were_due(pods, due)
+        deadline = deadline or self._deadlines.bind
+        self.wait_bound(pods, self.due(deadline))
+        self.were_due(pods, self.due(deadline))
 
     def were_due(self, pods: Sequence[Pod], deadline: Deadline) -> None:
         """Record that these pods were due by now, after a wait of `deadline`.
@@ -70,9 +70,8 @@ class Expectations:
 
     def bound_in_time(self, pods: Sequence[Pod]) -> bool:
         """Like `bound`, but return whether all were bound, for a case that continues after a missed deadline."""
-        due = self.due(self._deadlines.bind)
-        self.wait_bound(pods, due)
-        return self._note_due(pods, due)
+        self.wait_bound(pods, self.due(self._deadlines.bind))
+        return self._note_due(pods, self.due(self._deadlines.bind))
 
     def pending(self, pods: Sequence[Pod], **sentinel: Any) -> None:
         """Let the candidate decide on these pods, for which no node is feasible."""
@@ -147,10 +146,12 @@ class Expectations:
     def due(self, deadline: Deadline) -> Deadline:
         """Return `deadline`, or the takeover's if it is longer and the candidate has scheduled nothing since its start.
 
-        The candidate may have to wait until the Lease of the killed instance expires.
+        The candidate may have to wait until the Lease of the killed instance expires, unless the record shows that this
+        is not why it binds nothing.
         """
         takeover = self._deadlines.takeover
-        return takeover if self._trial.taking_over and takeover.seconds > deadline.seconds else deadline
+        may_wait = self._trial.taking_over and not self._trial.in_vain
+        return takeover if may_wait and takeover.seconds > deadline.seconds else deadline
 
     def wait_bound(self, pods: Sequence[Pod], deadline: Deadline) -> bool:
         """Return whether these pods are bound in time, without recording an expectation."""
@@ -164,12 +165,34 @@ class Expectations:
             if waiting:
                 raise NotYet(f"not bound: {', '.join(waiting[:5])} ({len(waiting)} of {len(pods)})")
 
-        return self.patiently(bound, deadline, "pods to be bound")
+        return self.patiently(bound, deadline, "pods to be bound", in_vain=self._in_vain())
 
-    def patiently(self, probe: Callable[[], object], deadline: Deadline, what: str) -> bool:
+    def _in_vain(self) -> Callable[[], bool]:
+        """Return whether a wait for Bindings that begins now is in vain, by the record; the answer takes a while.
+
+        The record is looked into once plain pods are due, and again every few seconds.
+        """
+        bind, trial = self._deadlines.bind.seconds, self._trial
+        begin, stretch = time.monotonic(), trial.usable_time.begin()
+        looks_at = begin + bind
+
+        def in_vain() -> bool:
+            nonlocal looks_at
+            if trial.in_vain or (now := time.monotonic()) < looks_at:
+                return trial.in_vain
+            due = begin + bind + stretch.extension(bind)
+            looks_at = max(due, now + LATE.seconds)
+            return now >= due and trial.look_into_record(late=now >= due + LATE.seconds)
+
+        return in_vain
+
+    def patiently(
+        self, probe: Callable[[], object], deadline: Deadline, what: str, *, in_vain: Callable[[], bool] = bool
+    ) -> bool:
         """Return whether `probe` succeeds by `deadline`. A miss raises nothing: the judge weighs it.
 
-        Time for which the candidate was kept from running does not count. The wait ends early if its process has ended.
+        Time for which the candidate was kept from running does not count. The wait ends early if its process has ended,
+        or if it is `in_vain`.
         """
 
         def attempt() -> bool:
@@ -177,7 +200,7 @@ class Expectations:
             try:
                 probe()
             except NotYet:
-                if self._trial.attachment.ended:
+                if self._trial.attachment.ended or in_vain():
                     return False
                 raise
             return True

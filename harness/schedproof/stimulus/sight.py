@@ -72,6 +72,7 @@ class Sight:
             self.settle()
             return
         if not in_time:
+            due = self._expect.due(self._context.deadlines.bind)
             selects = f"selects the newest label of {node}" if selector else "fits everywhere"
             self._expect.unseen(f"{probe.name} {selects}, but was not bound within {due.seconds:g} s", rv=probe.rv)
             self._expect.record("bound", [probe], due)

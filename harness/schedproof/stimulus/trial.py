@@ -28,6 +28,7 @@ from schedproof.history.history import History
 from schedproof.history.observations import KeptWaiting
 from schedproof.history.saved import SCHEMA
 from schedproof.history.world import RESERVED
+from schedproof.judge.rulings.in_vain import all_refused, sent_nothing
 from schedproof.normalization.effort import Effort
 from schedproof.recording.recorder import Recorder
 from schedproof.recording.scores import ScoreTail
@@ -99,6 +100,8 @@ class Trial:
         """Surfaces on which questions were found to count as placements; questions there are asked with pauses."""
         self.binds_nothing: bool | None = None
         """Whether the candidate has bound no pod that it was given time for; None before the first such pod."""
+        self.in_vain = False
+        """Whether the record shows that it will bind no pod, however long it is waited for; see `look_into_record`."""
         self.ignores_selectors = False
         """Whether it has bound a pod to another node than the pod selects, although that node was free."""
         self.shuns_reserved = False
@@ -269,6 +272,19 @@ class Trial:
     def waited(self, *, for_nothing: bool) -> None:
         """Note the end of a wait for Bindings; `for_nothing`: no pod was bound."""
         self.binds_nothing = for_nothing and self.binds_nothing is not False
+
+    def look_into_record(self, *, late: bool) -> bool:
+        """Look for what shows that the candidate will bind no pod, and return whether it is there: see `in_vain`.
+
+        Args:
+            late: whether a pod was due some seconds ago. A candidate that has sent no request by then does nothing:
+                it waits for no Lease. If it claims a `timing.takeover`, it may start as late as that.
+        """
+        if self.binds_nothing is not False and not self._keep_going:
+            history = self.history()
+            does_nothing = late and self.candidate.claims.timing.is_default("takeover") and sent_nothing(history)
+            self.in_vain = does_nothing or all_refused(history)
+        return self.in_vain
 
     def did(self, what: str, *, in_time: bool) -> None:
         """Note whether the candidate did `what` by its deadline."""

@@ -1,0 +1,47 @@
+"""What on record shows that a candidate will bind no pod, however long it is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+
+from schedproof.history.audit_order import BINDINGS
+from schedproof.history.history import History
+from schedproof.history.observations import ApiRequest, ExtenderCall, PrometheusQuery
+
+_REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+"""Responses that the same request gets again: the harness does not change what a candidate may do."""
+_ANYONE_MAY = ("authorization.k8s.io", "authentication.k8s.io")
+"""API groups of requests that every client may send: what it may do, and who it is."""
+_REPEATED = 2
+"""A client may try once whether it may read something."""
+
+
+def sent_nothing(history: History) -> bool:
+    """Whether the candidate has sent no request since its start, neither to the apiserver nor to Prometheus.
+
+    False without an audit log. A request with the response 401 may be the candidate's: the audit log names no user.
+    """
+    if "audit" not in history.run.cluster.capabilities:
+        return False
+    asked = any(r.user in history.candidate_users or not r.user for r in history.requests())
+    return not (asked or any(history.of(PrometheusQuery)) or any(history.of(ExtenderCall)))
+
+
+def all_refused(history: History) -> bool:
+    """Whether all its Bindings were refused, dry runs included; or, if it sent none, all its requests for resources.
+
+    Then it waits for no Lease of a previous instance: it schedules, or cannot read what it schedules.
+    """
+    codes = [request.code for request in _requests(history) if request.resource in BINDINGS]
+    if codes:
+        return all(code in _REFUSED for code in codes)
+    codes = [request.code for request in _requests(history)]
+    refused = sum(code in _REFUSED for code in codes)
+    return refused >= _REPEATED and all(code >= HTTPStatus.BAD_REQUEST for code in codes)
+
+
+def _requests(history: History) -> Iterator[ApiRequest]:
+    for request in history.requests():
+        if request.user in history.candidate_users and request.resource and request.group not in _ANYONE_MAY:
+            yield request
