@@ -30,7 +30,7 @@ def seen(verdict: Verdict) -> list[tuple[str, str]]:
 def unbound(*happens: Callable[[HistoryBuilder], object], deadline: str = "bind", **spec: Any) -> Verdict:
     """Verdict for a fitting pod that is not bound, while `happens` is recorded."""
     h = HistoryBuilder()
-    h.request("list", "pods", "")
+    h.request("get", "leases", "")
     h.pod("probe-1", cpu="1", **spec)
     for record in happens:
         record(h)
@@ -98,6 +98,18 @@ def test_a_candidate_that_has_sent_nothing_since_its_start_is_named() -> None:
     assert first_symptom(capabilities=CAPABILITIES - {"audit"}) == "", "nothing is known of its requests"
 
 
+def test_a_candidate_that_tries_no_pod_of_its_own_is_named() -> None:
+    def reads_pods(h: HistoryBuilder) -> None:
+        h.request("watch", "pods", "")
+
+    assert seen(unbound(reads_pods)) == [("none-tried", "")]
+    assert seen(unbound(reads_pods, lambda h: h.request("create", "pods/binding", "bystander"))) == [("none-tried", "")]
+    assert ("none-tried", "") not in seen(unbound(reads_pods, lambda h: h.attempt("probe-1", "node-1", code=500)))
+    assert seen(unbound(reads_pods, lambda h: h.request("patch", "pods/status", "probe-1"))) == []
+    assert seen(unbound(reads_pods, lambda h: h.request("create", "events", "probe-1.1"))) == []
+    assert seen(unbound(lambda h: h.request("list", "pods", "", code=403))) == []
+
+
 @pytest.mark.parametrize(
     ("fact", "expected"),
     [
@@ -147,7 +159,7 @@ def test_what_does_not_concern_the_choice_leaves_the_pattern(no_fact: Callable[[
 def chosen(happens: Callable[[HistoryBuilder], object]) -> Verdict:
     """Verdict on probes that all went to one node, after `happens` was recorded."""
     h = HistoryBuilder(LEAST)
-    h.request("list", "pods", "")
+    h.request("get", "leases", "")
     h.load(0, ROTATION[0])
     happens(h)
     tried(choose=lambda _: "node-2", world=h)
@@ -215,7 +227,7 @@ def test_a_kind_of_variation_that_keeps_pods_unbound_is_a_symptom_instead_of_a_m
         return seen(h.verdict())
 
     h = HistoryBuilder("core/fit-memory")
-    h.request("list", "pods", "")
+    h.request("get", "leases", "")
     h.end()
     assert tried_in("core/node-affinity") == [("never-retried", "")], "nothing is known yet"
     h.begin("core/fit-cpu")
@@ -232,7 +244,7 @@ def test_a_kind_of_variation_that_keeps_pods_unbound_is_a_symptom_instead_of_a_m
 
 def test_pods_that_block_all_others_explain_what_is_not_bound() -> None:
     h = HistoryBuilder("core/binds")
-    h.request("list", "pods", "")
+    h.request("get", "leases", "")
     h.pod("probe-1", cpu="1")
     h.expect("probe-1", "bound", deadline="requeue")
     h.end()

@@ -157,6 +157,15 @@ def test_what_binds_nothing_is_tried_without_the_pods_that_wait(
     assert not session._shows_the_block("core/fit-cpu")
 
 
+def test_what_the_record_shows_to_bind_nothing_is_not_tried_without_the_pods_that_wait(tmp_path: Path) -> None:
+    case: Any = VariedCase()
+    case.clause, case.trial.binds_nothing = BINDS, True
+    case.trial.attachment = SimpleNamespace(ended=False)
+    case.trial.look_into_record = lambda *, late: late
+    assert not Session(Settings(report=tmp_path), SilentProgress())._unblock(case)
+    assert case.acts == []
+
+
 @pytest.mark.parametrize("known", [None, True])
 def test_what_binds_pods_after_its_deadline_is_not_blocked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, known: bool | None

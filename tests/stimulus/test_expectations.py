@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
@@ -204,3 +205,39 @@ def test_what_was_not_seen_is_on_record_as_of_now_or_then(world: World) -> None:
     assert [(record.case, record.reason, record.rv) for record in world.of(Unseen)] == [
         (CLAUSE, "first", world.recorder.rv), (CLAUSE, "second", 3),
     ]  # fmt: skip
+
+
+def waits(world: World, *, found_when: Callable[[bool], bool]) -> tuple[list[bool], list[str]]:
+    """Which looks into the record came late, and the deadlines on record, of a pod that is not bound."""
+    looks: list[bool] = []
+
+    def look_into_record(*, late: bool) -> bool:
+        looks.append(late)
+        world.trial.in_vain = found_when(late)
+        return bool(world.trial.in_vain)
+
+    world.trial.taking_over, world.trial.look_into_record = True, look_into_record
+    with pytest.raises(CaseOver):
+        world.expect.bound([world.pods.create()])
+    return looks, [record.deadline for record in world.of(Expect)]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_wait_for_a_takeover_ends_once_the_record_shows_that_it_is_in_vain(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    monkeypatch.setattr(expectations, "LATE", dataclasses.replace(SOON, seconds=0.2))
+    never_over = make_world(timing=dataclasses.replace(TOO_LATE, takeover=3600.0))
+    looks, deadlines = waits(never_over, found_when=lambda is_late: is_late or not late)
+    assert looks == [False, True][: 1 + late]
+    assert deadlines == ["bind"], "no takeover is what it waited for"
+
+
+def test_without_such_a_record_the_claimed_takeover_is_waited_for(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expectations, "LATE", dataclasses.replace(SOON, seconds=0.1))
+    late = make_world(timing=dataclasses.replace(TOO_LATE, takeover=0.5))
+    looks, deadlines = waits(late, found_when=lambda _: False)
+    assert looks[:2] == [False, True]
+    assert deadlines == ["takeover"]

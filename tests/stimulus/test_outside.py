@@ -25,6 +25,16 @@ def test_a_candidate_binds_pods_if_it_binds_two(trials: Trials, trial: Trial) ->
     assert "restart if ended" in dict(trials.attachment.acts)
 
 
+def test_no_pod_is_tried_if_the_record_shows_that_none_will_be_bound(
+    trials: Trials, trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trials.world.schedule()
+    monkeypatch.setattr(trial, "look_into_record", lambda *, late: late)
+    before = trials.world.recorder.rv
+    assert not binds_pods(trial)
+    assert trials.world.recorder.rv == before
+
+
 def test_a_candidate_that_ends_after_a_binding_does_not_bind_pods(trials: Trials, trial: Trial) -> None:
     before = trials.world.server.names("pods")
 

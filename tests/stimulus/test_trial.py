@@ -12,7 +12,9 @@ import pytest
 
 from schedproof.candidate.claims import NetworkClaims
 from schedproof.candidate.kinds import PolicyRule, RbacSpec
+from schedproof.candidate.timing import Timing
 from schedproof.clusters.api import NotFound
+from schedproof.foundation.deadlines import TAKEOVER
 from schedproof.foundation.errors import CandidateError
 from schedproof.history.acts import PodCreated, Run, RunEnd, ShownSeen
 from schedproof.history.observations import NodeScore
@@ -148,6 +150,32 @@ def test_a_candidate_binds_nothing_until_it_has_bound_a_pod(trial: Trial) -> Non
         trial.waited(for_nothing=for_nothing)
         found.append(trial.binds_nothing)
     assert found == [None, True, False, False]
+
+
+@pytest.mark.parametrize("takeover", [TAKEOVER.seconds, 90.0])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("fact", ["sent_nothing", "all_refused", "verb_unusable", ""])
+def test_what_the_record_shows_ends_a_wait_for_bindings(
+    trials: Trials, monkeypatch: pytest.MonkeyPatch, fact: str, late: bool, takeover: float
+) -> None:
+    for name in ("sent_nothing", "all_refused", "verb_unusable"):
+        monkeypatch.setattr(module, name, lambda _, name=name: name == fact)
+    claims = dataclasses.replace(trials.candidate.claims, timing=Timing(takeover=takeover))
+    trials.candidate = dataclasses.replace(trials.candidate, claims=claims)
+    may_start_late = takeover != TAKEOVER.seconds
+    shows = fact in ("all_refused", "verb_unusable") or (fact == "sent_nothing" and late and not may_start_late)
+    with contextlib.closing(trials.make()) as trial:
+        assert (trial.in_vain, trial.look_into_record(late=late), trial.in_vain) == (False, shows, shows)
+
+
+@pytest.mark.parametrize("keep_going", [False, True])
+def test_the_record_of_what_has_bound_pods_or_keeps_going_ends_no_wait(
+    trials: Trials, monkeypatch: pytest.MonkeyPatch, keep_going: bool
+) -> None:
+    monkeypatch.setattr(module, "all_refused", lambda _: True)
+    with contextlib.closing(trials.make(keep_going=keep_going)) as trial:
+        trial.waited(for_nothing=keep_going)
+        assert not trial.look_into_record(late=True)
 
 
 def test_it_takes_over_after_each_start_until_it_schedules(trials: Trials, trial: Trial) -> None:

@@ -22,7 +22,7 @@ from schedproof.history.observations import ExtenderCall, LogTail, ProcessEvent
 from schedproof.judge.clauses.network.preference import STAGED
 from schedproof.judge.codes import Code
 from schedproof.judge.rulings.extender_calls import configuration, described, unanswered
-from schedproof.judge.rulings.in_vain import sent_nothing
+from schedproof.judge.rulings.in_vain import sent_nothing, tried_none_of_its_own
 from schedproof.judge.rulings.scored import found_something, queries
 from schedproof.judge.rulings.served import NOT_SERVED
 from schedproof.judge.rulings.unbound import refusals
@@ -31,11 +31,11 @@ from schedproof.judge.verdict import JUDGE_RAISED, Finding, Symptom
 KINDS: Mapping[str, Code] = {
     "process-ended": Code(
         "a process of the candidate ends by itself",
-        "catch errors per pod, and continue with the next pod",
+        "fix what its last output names; catch errors per pod, and continue with the next pod",
     ),
     "nothing-sent": Code(
         "the candidate sends the apiserver no request",
-        "look in its log for what it waits for, and check its kubeconfig; if its start takes longer, claim timing.takeover",
+        "look in its log for what it waits for; check its kubeconfig; if it takes longer to start, claim timing.takeover",
     ),
     "request-refused": Code(
         "the apiserver refuses a request of the candidate",
@@ -56,6 +56,10 @@ KINDS: Mapping[str, Code] = {
     "blocked": Code(
         "a pod that fits on no node keeps all other pods from being bound",
         "put a pod that cannot be scheduled aside, and continue with the next pod",
+    ),
+    "none-tried": Code(
+        "the candidate reads pods, and tries to bind none of its own",
+        "compare the name by which it selects pods with spec.schedulerName, and look in its log for where it stops",
     ),
     "unbound-with": Code(
         "pods with a certain field are not bound, although plain pods are",
@@ -85,22 +89,23 @@ KINDS: Mapping[str, Code] = {
 """Kinds of faults, in the order in which to fix them: an earlier one hides later ones."""
 
 _UNBOUND = frozenset({"not-bound-in-time", "nothing-bound", "nothing-started", "preemptor-not-bound"})
+_UNREPORTED = frozenset({"pending-without-event", "pending-without-reason"})
 _CHOSEN = frozenset({
     "against-claimed-order", "against-on-missing", "best-node-unchanged", "burst-on-one-node", "old-readings-used",
     "outweighed", "preference-ignored", "probe-not-on-quietest", "surfaces-differ", "ties-not-spread", "wrong-scores",
 })  # fmt: skip
 _EXPLAINED: Mapping[str, frozenset[str]] = {
-    "process-ended": _UNBOUND | {
+    "process-ended": _UNBOUND | _UNREPORTED | {
         "call-failed", "call-too-slow", "call-unanswered", "does-not-start", "malformed-call-accepted", "no-takeover",
-        "not-healthy", "pending-without-event", "pending-without-reason", "pods-not-counted", "process-exited",
-        "process-restarted",
+        "not-healthy", "pods-not-counted", "process-exited", "process-restarted",
     },
-    "nothing-sent": _UNBOUND,
-    "request-refused": _UNBOUND | _CHOSEN | {"forbidden-request", "pending-without-event", "pending-without-reason"},
+    "nothing-sent": _UNBOUND | _UNREPORTED,
+    "request-refused": _UNBOUND | _UNREPORTED | _CHOSEN | {"forbidden-request"},
     "call-unanswered": _UNBOUND | _CHOSEN | {"call-failed", "call-too-slow", "call-unanswered", "empty-answers"},
     "query-refused": _UNBOUND | _CHOSEN | {"no-samples-seen", "no-scores"},
     "query-without-result": _UNBOUND | _CHOSEN | {"no-samples-seen", "no-scores"},
     "blocked": _UNBOUND,
+    "none-tried": _UNBOUND | _UNREPORTED,
     "unbound-with": frozenset({"not-bound-in-time"}),
     "weight-overflows": _CHOSEN,
     "needs-readings": frozenset({"not-bound-in-time"}),
@@ -110,7 +115,16 @@ _EXPLAINED: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 """Codes of findings that a fault can lead to."""
 _STRICT = frozenset(
-    {"blocked", "unbound-with", "weight-overflows", "needs-readings", "rule-ignored", "never-retried", "preference"}
+    {
+        "blocked",
+        "none-tried",
+        "unbound-with",
+        "weight-overflows",
+        "needs-readings",
+        "rule-ignored",
+        "never-retried",
+        "preference",
+    }
 )
 """Faults that leave nothing unproved; each of the others may be the reason for `invalid`, whatever its code."""
 
@@ -148,7 +162,7 @@ def symptoms(
         _refused(history, begin, end, finding),
         _unanswered(history, begin, end, finding),
         _queries(history, case),
-        _blocked(blocked),
+        _blocked() if blocked else _none_tried(history),
         _unbound_with(history, case, left_out),
         _overflow(history),
         _outage(history, case),
@@ -217,7 +231,7 @@ def _refused(history: History, begin: float, end: float, finding: Finding) -> It
     for (verb, resource, code), count in sorted(times.items(), key=lambda item: (item[0][1] not in BINDINGS, -item[1])):
         if verb in READING and count < 2 and finding.code != "forbidden-request":
             continue
-        if finding.code in ("pending-without-reason", "pending-without-event") and resource in BINDINGS:
+        if finding.code in _UNREPORTED and resource in BINDINGS:
             continue
         if finding.code in _CHOSEN and verb not in READING:
             continue
@@ -309,9 +323,16 @@ def _unbound_with(history: History, case: str, left_out: Sequence[str]) -> Itera
         return
 
 
-def _blocked(blocked: bool) -> Iterator[Symptom]:
-    if blocked:
-        yield Symptom("blocked", "", "plain pods were bound once all pods that fit on no node had been deleted")
+def _blocked() -> Iterator[Symptom]:
+    yield Symptom("blocked", "", "plain pods were bound once all pods that fit on no node had been deleted")
+
+
+def _none_tried(history: History) -> Iterator[Symptom]:
+    if tried_none_of_its_own(history):
+        others = [attempt.pod for attempt in history.attempts if attempt.user in history.candidate_users]
+        instead = f"it tried to bind {others[0]}, which names another scheduler" if others else "it tried to bind none"
+        text = f"pods with schedulerName {history.run.candidate.scheduler_name} wait: it read pods, but {instead}"
+        yield Symptom("none-tried", "", text)
 
 
 def _overflow(history: History) -> Iterator[Symptom]:

@@ -28,7 +28,7 @@ from schedproof.history.history import History
 from schedproof.history.observations import KeptWaiting
 from schedproof.history.saved import SCHEMA
 from schedproof.history.world import RESERVED
-from schedproof.judge.rulings.in_vain import all_refused, sent_nothing
+from schedproof.judge.rulings.in_vain import all_refused, sent_nothing, verb_unusable
 from schedproof.normalization.effort import Effort
 from schedproof.recording.recorder import Recorder
 from schedproof.recording.scores import ScoreTail
@@ -283,7 +283,7 @@ class Trial:
         if self.binds_nothing is not False and not self._keep_going:
             history = self.history()
             does_nothing = late and self.candidate.claims.timing.is_default("takeover") and sent_nothing(history)
-            self.in_vain = does_nothing or all_refused(history)
+            self.in_vain = does_nothing or all_refused(history) or verb_unusable(history)
         return self.in_vain
 
     def did(self, what: str, *, in_time: bool) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from http import HTTPStatus
 
-from schedproof.history.audit_order import BINDINGS
+from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest, ExtenderCall, PrometheusQuery
+from schedproof.judge.rulings.extender_calls import calls, configuration, flaw, is_needed
 
 _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 """Responses that the same request gets again: the harness does not change what a candidate may do."""
@@ -39,6 +40,41 @@ def all_refused(history: History) -> bool:
     codes = [request.code for request in _requests(history)]
     refused = sum(code in _REFUSED for code in codes)
     return refused >= _REPEATED and all(code >= HTTPStatus.BAD_REQUEST for code in codes)
+
+
+def verb_unusable(history: History) -> bool:
+    """Whether no call of a verb without which no pod is bound got a usable response, although the extender responds.
+
+    An extender that is not ready yet may respond with 503, or not at all.
+    """
+    if not is_needed(configuration(history)):
+        return False
+    made = [(call, name) for name in ("filterVerb", "bindVerb") for call in calls(history, name)]
+    return any(
+        all(_never_usable(call, verb) for call, verb in made if verb == name) for name in {verb for _, verb in made}
+    )
+
+
+def _never_usable(call: ExtenderCall, verb: str) -> bool:
+    final = call.status == HTTPStatus.OK or HTTPStatus.BAD_REQUEST <= call.status < HTTPStatus.INTERNAL_SERVER_ERROR
+    return final and bool(flaw(call, verb))
+
+
+def tried_none_of_its_own(history: History) -> bool:
+    """Whether the candidate has read pods, and has neither tried to bind a pod of its own nor reported on any.
+
+    It then selects other pods, or does not get as far. False without an audit log.
+    """
+    requests = list(_requests(history))
+    if not any(request.resource == "pods" and request.verb in READING and request.code < 300 for request in requests):
+        return False
+    own = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.own_pods().values()}
+    wrote = [request for request in requests if request.resource.partition("/")[0] in ("pods", "bindings", "events")]
+    return not any(
+        request.resource == "events" or f"{request.namespace}/{request.name}" in own
+        for request in wrote
+        if request.verb not in READING
+    )
 
 
 def _requests(history: History) -> Iterator[ApiRequest]:
