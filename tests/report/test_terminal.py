@@ -176,12 +176,35 @@ def test_decision_shows_own_score_then_distinguishing_scores_then_the_total() ->
     text = printed(run({"one": [failed]}), verbosity=1)
     header = next(line for line in text.splitlines() if "traffic B/s" in line)
     assert header.replace("┃", " ").split() == [
-        "node", "feasible", "traffic", "B/s", "score", "mine", "score", "ImageLocality", "score", "total", "expected",
-        "chosen",
+        "chosen", "node", "feasible", "traffic", "B/s", "score", "mine", "score", "ImageLocality", "score", "total",
+        "expected",
     ]  # fmt: skip
-    assert row(text, "node-1") == ["yes", "1,500", "5", "3", "30", "<--", ""]
-    assert row(text, "node-2") == ["yes", "3,000", "5", "2", "20", "", "<--"]
-    assert row(text, "node-3") == ["yes", "", "5", "", "20", "", ""]
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if "│ node-" in line]
+    assert rows == [
+        ["", "node-1", "yes", "1,500", "5", "3", "30", "<--"],
+        ["-->", "node-2", "yes", "3,000", "5", "2", "20", ""],
+        ["", "node-3", "yes", "", "5", "", "20", ""],
+    ]
+
+
+def test_on_a_narrow_terminal_only_reasons_are_cut() -> None:
+    scores = [{"total": 30, "mine": 5}, {"total": 20, "mine": 5}, {"total": 10, "mine": 4}]
+    wide = decision(scores)
+    wide["nodes"][2] |= {
+        "feasible": False,
+        "reasons": ["this node lacks what the pod selects", "and more: " + "x" * 90],
+    }
+    failed = Verdict("core/binds", "required", "failed", "", {"decisions": [wide]}, code="infeasible-node")
+    lines = printed(run({"one": [failed]})).splitlines()
+    at = next(number for number, line in enumerate(lines) if "traffic B/s" in line)
+    header, *rows = lines[at : at + 4]
+    assert header.split()[0] == "chosen"
+    assert header.split()[-1] == "expected"
+    assert [line.split()[0] for line in rows] == ["node-1", "-->", "node-3"]
+    assert rows[0].endswith("<--")
+    assert rows[2].split()[1:5] == ["no:", "this", "node", "lacks"]
+    assert rows[2].split()[-2:] == ["4", "10"]
+    assert rows[2].count("…") == 1
 
 
 def test_total_score_is_shown_even_if_equal_for_all_nodes() -> None:

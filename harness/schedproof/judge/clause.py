@@ -39,7 +39,7 @@ STEERED = frozenset({"core/node-selector"})
 ANSWERED = frozenset({"extender/verbs-served"})
 """For clauses about the responses of an extender, and about what they lead to."""
 PREFERRED = frozenset({"network/least-traffic"})
-"""For clauses about traffic and scores: if traffic does not decide among nodes that are alike, they can show nothing."""
+"""For clauses about traffic and scores: if traffic does not decide among equal nodes, they can show nothing."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -35,7 +35,7 @@ KINDS: Mapping[str, Code] = {
     ),
     "nothing-sent": Code(
         "the candidate sends the apiserver no request",
-        "look in its log for what it waits for; check its kubeconfig; if it takes longer to start, claim timing.takeover",
+        "see in its log what it waits for; check its kubeconfig; if it takes longer to start, claim timing.takeover",
     ),
     "request-refused": Code(
         "the apiserver refuses a request of the candidate",

@@ -285,6 +285,8 @@ class Session:
         if is_broken and not self.settings.keep_going:
             self._ignored_basics.add(clause)
             trial.recorder.add(Broken(case=clause, basic=True))
+            why = next((symptom.text for symptom in verdict.symptoms), verdict.summary)
+            self._progress.note(f"{clause}: {why}: clauses that depend on it are not tried")
 
     def _try_no_more(self, trial: Trial, clause: str) -> None:
         """Leave it at what is judged over all of the run: whatever else is tried would fail by the same cause."""

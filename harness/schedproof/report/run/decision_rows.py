@@ -33,20 +33,24 @@ def decision_table(decision: Mapping[str, Any], *, rows: int = 0) -> Table:
     else:
         table = Table(title=Text(decision_title(decision), style="table.title"), title_justify="left")
     columns = {
+        "chosen": ["-->" if row["chosen"] else "" for row in nodes],
         "node": [row["node"] for row in nodes],
         "feasible": ["yes" if row["feasible"] else "no: " + "; ".join(row["reasons"]) for row in nodes],
         "traffic B/s": [f"{row['traffic']:,.0f}" if row["traffic"] is not None else "" for row in nodes],
         **{f"score {scorer}": [f"{row['scores'].get(scorer, '')}" for row in nodes] for scorer in shown},
         "expected": ["<--" if row["expected"] else "" for row in nodes],
-        "chosen": ["<--" if row["chosen"] else "" for row in nodes],
     }
     known = {column: cells for column, cells in columns.items() if any(cells)}
     for column in known:
         justify: Literal["left", "right"] = "right" if column.startswith(("traffic", "score")) else "left"
-        cut: Mapping[str, Any] = {"no_wrap": True, "overflow": "ellipsis"} if rows else {"overflow": "fold"}
+        # rich narrows columns that may wrap before all others: on a narrow terminal, only reasons are cut.
+        cut: Mapping[str, Any] = (
+            {"no_wrap": column != "feasible", "overflow": "ellipsis"} if rows else {"overflow": "fold"}
+        )
         table.add_column(Text(column), justify=justify, max_width=_WIDTHS.get(column), **cut)
+    one_line: Mapping[str, Any] = {"no_wrap": True, "overflow": "ellipsis"} if rows else {}
     for cells in zip(*known.values(), strict=True):
-        table.add_row(*map(Text, cells))
+        table.add_row(*(Text(cell, **one_line) for cell in cells))
     return table
 
 
