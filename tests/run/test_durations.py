@@ -138,3 +138,9 @@ def test_more_random_worlds_take_longer() -> None:
     kept.keep([(claiming(), "core/random-worlds", 900.0)])
     assert seconds(claiming(), "core/random-worlds", Effort(worlds=1000)) == 900
     assert seconds(claiming(), "core/random-worlds") == usual
+
+
+def test_more_clusters_are_not_suggested_for_a_run_that_waited_in_one_clause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schedproof.run.plan.available_memory", lambda: 64 * INSTANCE_MEMORY)
+    assert more_jobs(2, 300.0, 0.9, longest=50.0)
+    assert not more_jobs(2, 200.0, 0.9, longest=190.0)

@@ -147,7 +147,9 @@ def test_what_binds_nothing_is_tried_without_the_pods_that_wait(
     case.trial.attachment = SimpleNamespace(ended=False)
     case.trial.end_waiting = lambda: case.acts.append("end waiting")
     monkeypatch.setattr(
-        module, "binds_pods", lambda _: case.acts.append("plain pods") or (binds and "end waiting" in case.acts)
+        module,
+        "binds_pods",
+        lambda _, *, freed=False: case.acts.append("plain pods") or (binds and freed and "end waiting" in case.acts),
     )
     session = Session(Settings(report=tmp_path), SilentProgress())
     assert session._unblock(case) is binds

@@ -113,17 +113,18 @@ def choose_jobs(
     return max(1, min(fitting_jobs(), math.ceil(sum(expectation.clauses) / _WORTH)))
 
 
-def more_jobs(jobs: int, seconds: float, idle: float | None) -> str:
+def more_jobs(jobs: int, seconds: float, idle: float | None, longest: float = 0.0) -> str:
     """The advice for a run that mostly waited for its candidate; "" if more clusters would not have helped.
 
     Args:
         jobs: how many clusters there were.
         seconds: how long it took.
+        longest: how long its longest clause took, which a single cluster tries.
         idle: the share of the processors that was idle meanwhile; None if unknown.
     """
     memory = available_memory()
     fitting = jobs if memory is None else jobs + int(memory // INSTANCE_MEMORY)
     better = min(2 * jobs, fitting)
-    if seconds < _LONG or idle is None or idle < _IDLE or better <= jobs:
+    if seconds - longest < _LONG or idle is None or idle < _IDLE or better <= jobs:
         return ""
     return f"the processors were idle for {idle:.0%} of the time: --jobs {better} would be faster"

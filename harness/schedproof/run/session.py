@@ -350,7 +350,7 @@ class Session:
         if self._binds:  # it was late
             return False
         trial.end_waiting()
-        self._blocked = self._binds = binds_pods(trial)
+        self._blocked = self._binds = binds_pods(trial, freed=True)
         if self._blocked:
             trial.recorder.add(Unblocked(case=case.clause))
             self._progress.note(f"{trial.candidate.name} binds pods only without pods that fit on no node ({BINDS})")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from schedproof.candidate.timing import ClaimedDeadlines
 from schedproof.clusters.api import Manifest
+from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.waiting import NotYet
 from schedproof.stimulus.pods import Pod, pod_manifest
@@ -17,8 +18,11 @@ _SAMPLES = 4
 """Pods for each kind of variation: some kinds have several forms, such as limits with and without requests."""
 
 
-def binds_pods(trial: Trial) -> bool:
+def binds_pods(trial: Trial, *, freed: bool = False) -> bool:
     """Return whether the candidate binds two pods that fit on every node, one after the other, each by its deadline.
+
+    Its deadline is that of a takeover. If the candidate was just `freed` of pods that may have blocked it, after a
+    takeover's time, it is that of retries.
 
     A candidate that ends after each Binding does not bind the second pod. The pods are deleted afterwards. No pod is
     tried if the record shows that none will be bound.
@@ -29,7 +33,9 @@ def binds_pods(trial: Trial) -> bool:
         trial.attachment.restart_if_ended()
     except CandidateError:
         return False
-    if not all(_are_bound(trial, [_manifest(trial, name)]) for name in ("plain-1", "plain-2")):
+    claimed = ClaimedDeadlines.of(trial.candidate.claims.timing)
+    due = claimed.requeue if freed else claimed.takeover
+    if not all(_are_bound(trial, [_manifest(trial, name)], due) for name in ("plain-1", "plain-2")):
         return False
     trial.waited(for_nothing=False)
     return True
@@ -48,7 +54,7 @@ def _binds_varied(trial: Trial, kind: str) -> bool:
         trial.attachment.restart_if_ended()
     except CandidateError:
         return False
-    return _are_bound(trial, list(_varied(trial, kind)))
+    return _are_bound(trial, list(_varied(trial, kind)), ClaimedDeadlines.of(trial.candidate.claims.timing).takeover)
 
 
 def _varied(trial: Trial, kind: str) -> Iterator[Manifest]:
@@ -72,8 +78,8 @@ def _manifest(trial: Trial, name: str) -> Manifest:
     return manifest
 
 
-def _are_bound(trial: Trial, manifests: Sequence[Manifest]) -> bool:
-    """Create pods, and return whether all are bound by the deadline. The pods are deleted."""
+def _are_bound(trial: Trial, manifests: Sequence[Manifest], deadline: Deadline) -> bool:
+    """Create pods, and return whether all are bound by this deadline, or the claimed one. The pods are deleted."""
     api = trial.cluster.api
     pods = [Pod.created(api.create("pods", manifest, trial.namespace)) for manifest in manifests]
 
@@ -85,10 +91,10 @@ def _are_bound(trial: Trial, manifests: Sequence[Manifest]) -> bool:
                 raise CandidateError(f"{trial.candidate.name} has ended", remedy="see its log")
             raise NotYet(f"not bound: {', '.join(waiting)}")
 
-    claimed = ClaimedDeadlines.of(trial.candidate.claims.timing)
-    deadline = max(claimed.bind, claimed.takeover, key=lambda deadline: deadline.seconds)
+    bind = ClaimedDeadlines.of(trial.candidate.claims.timing).bind
+    due = max(bind, deadline, key=lambda deadline: deadline.seconds)
     try:
-        trial.usable_time.begin().wait_for(bound, deadline, what="pods to be bound", wake=trial.recorder.changed)
+        trial.usable_time.begin().wait_for(bound, due, what="pods to be bound", wake=trial.recorder.changed)
     except (CandidateError, DeadlineExceededError):
         return False
     finally:

@@ -132,7 +132,8 @@ class LiveReport:
         """Yield the differences from an earlier run, and advice if more clusters would have helped."""
         for change in changes(self._since, result.document()) if self._since is not None else ():
             yield from describe_changes(change)
-        text = more_jobs(result.jobs, time.monotonic() - self._begin, self._idleness.share())
+        longest = max((seconds for name, seconds in result.timings.items() if "/" in name), default=0.0)
+        text = more_jobs(result.jobs, time.monotonic() - self._begin, self._idleness.share(), longest)
         if text and result.cluster == "embedded":
             yield text
 
