@@ -574,6 +574,20 @@ def test_with_window_changes_the_candidates_setting_and_keeps_the_claimed_window
     assert tried.claimed_window == candidate.claims.network.window
 
 
+@pytest.mark.parametrize(
+    ("arguments", "more"),
+    [
+        ('"{port}", "{files}/a"', "files: {a: 'window: {window}'}"),
+        ('"{port}"', "processes: [{name: annotator, command: [annotate, '{window}']}]"),
+        ('"{port}"', "processes: [{name: annotator, command: [annotate, '{files}/a'], files: {a: '{window}'}}]"),
+    ],
+    ids=["file", "process", "file of a process"],
+)
+def test_the_window_may_be_passed_on_in_a_file_or_to_a_process(folder: Path, arguments: str, more: str) -> None:
+    text = network("window: 9s").replace('"{port}"', arguments) + f"  {more}\n"
+    assert load(folder, text).with_window(2.0).own_values()["window"] == "2s"
+
+
 @pytest.mark.parametrize("text", [MINIMAL, network("window: 9s")])
 def test_a_window_that_is_not_passed_on_cannot_be_changed(folder: Path, text: str) -> None:
     with pytest.raises(UsageError, match="window"):

@@ -131,6 +131,7 @@ def test_an_interrupted_run_closes_in_order_with_exit_code_130(
             assert "schedproof: interrupted" in ended.err, f"{blow}\n{ended.printed}"
             assert blow.after == STARTING or "\nINTERRUPTED: " in ended.out, f"{blow}\n{ended.printed}"
             assert "Traceback" not in ended.printed, f"{blow}\n{ended.printed}"
+            assert "no answer from the apiserver" not in ended.printed, f"{blow}\n{ended.printed}"
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

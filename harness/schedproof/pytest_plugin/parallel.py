@@ -64,10 +64,18 @@ class Worker:
             signal.signal(number, _interrupt)
         end_with_parent(signal.SIGTERM)
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Close the session and send its result, before the controller learns that this worker has finished."""
-        self._session.close()
-        session.config.workeroutput[_KEY] = dump_result(self._session.result)  # type: ignore[attr-defined]
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Close the session and send its result, before the controller learns that this worker has finished.
+
+        After an interrupt, pytest tears down the interrupted test in this hook, which needs the cluster. The wrapper of
+        pytest-xdist, which tells the controller, is around this one.
+        """
+        try:
+            return (yield)
+        finally:
+            self._session.close()
+            session.config.workeroutput[_KEY] = dump_result(self._session.result)  # type: ignore[attr-defined]
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -130,10 +130,13 @@ class Candidate:
             UsageError: the candidate claims no window, or does not use `{window}`.
         """
         network = self.claims.network
-        if network is None or "window" not in placeholders_in([self.spec.as_dict(), self.scheduler_config]):
+        processes = [process.as_dict() for process in self.processes]
+        filled = [self.spec.as_dict(), self.scheduler_config, dict(self.files), processes]
+        if network is None or "window" not in placeholders_in(filled):
             raise UsageError(
                 f"{self.name} does not use the placeholder {{window}}, so it cannot be tested with another window",
-                remedy=f"write {{window}} in {self.path} instead of the window in its command, env or configuration",
+                remedy=f"write {{window}} in {self.path} instead of the window in its command, env, files or "
+                "configuration",
             )
         claims = dataclasses.replace(self.claims, network=dataclasses.replace(network, window=window))
         return dataclasses.replace(self, claims=claims, claimed_window=network.window)
