@@ -42,11 +42,12 @@ class PreemptingRig(Rig):
         self.refuses_evictions = False
         self.nominated: list[tuple[str, str | None]] = []
 
-    def patch_namespaced_pod_status(self, _name: str, _namespace: str, body: Manifest, **_: Any) -> None:
+    def patch_namespaced_pod_status(self, _name: str, _namespace: str, body: Manifest, **_: Any) -> Any:
         if "nominatedNodeName" in body["status"]:
             self.nominated.append((body["metadata"]["uid"], body["status"]["nominatedNodeName"]))
+        return SimpleNamespace(data=b"")
 
-    def delete_namespaced_pod(self, _name: str, _namespace: str, body: Any, **_: Any) -> None:
+    def delete_namespaced_pod(self, _name: str, _namespace: str, body: Any, **_: Any) -> Any:
         if self.refuses_evictions:
             raise client.ApiException(status=429, reason="too many requests")
         uid = body.preconditions.uid
@@ -54,6 +55,7 @@ class PreemptingRig(Rig):
         manifest = copy.deepcopy(self.scheduling.world.pods[uid].manifest)
         manifest["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         self.see("pods", manifest)
+        return SimpleNamespace(data=b"")
 
     def end(self, uid: str) -> list[tuple[str, str]]:
         """Let a pod end; return the bindings that follow."""
