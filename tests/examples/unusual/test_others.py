@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kubernetes import client
 
 from schedproof.foundation.content import content
 
@@ -60,3 +61,23 @@ def test_a_claim_is_reserved_once_though_the_pod_s_binding_was_refused() -> None
     for _ in range(2):
         devices.reserve(itself, claim, modules.pods.Pod(pod("probe", uid="probe")))
     assert written == [{"reservedFor": [other, {"resource": "pods", "name": "probe", "uid": "probe"}]}]
+
+
+def test_every_request_about_a_lease_has_a_deadline_within_which_the_lease_can_be_renewed() -> None:
+    module = load(UNUSUAL / "leader-elected", "elected_controller", beside=vars(modules)).elected_controller
+    deadlines: list[float] = []
+    leases: list[Any] = []
+
+    def answer(*arguments: Any, _request_timeout: float = float("inf")) -> Any:
+        deadlines.append(_request_timeout)
+        if len(deadlines) == 1:
+            raise client.ApiException(status=404)
+        leases.extend(one for one in arguments if isinstance(one, client.V1Lease))
+        return leases[-1]
+
+    api = SimpleNamespace(read_namespaced_lease=answer, create_namespaced_lease=answer, replace_namespaced_lease=answer)
+    election = module.Election(api)
+    assert election._try()
+    assert election._try()
+    assert len(deadlines) == 4
+    assert max(deadlines) <= module.RENEW_SECONDS
