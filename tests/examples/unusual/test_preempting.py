@@ -25,21 +25,23 @@ def same_clock(clock: list[Rig], monkeypatch: pytest.MonkeyPatch) -> None:  # no
     monkeypatch.setattr(preempting_controller, "time", SimpleNamespace(monotonic=lambda: clock[-1].now, time=time.time))
 
 
-class Unprotected(preempting_controller.Preempting):  # type: ignore[misc]
-    """In a cluster without PodDisruptionBudgets."""
+class Budgeted(preempting_controller.Preempting):  # type: ignore[misc]
+    """In a cluster with the PodDisruptionBudgets of the rig."""
 
-    def kept(self) -> set[str]:
-        return set()
+    def budgets(self) -> list[Manifest]:
+        budgets: list[Manifest] = self._binder.budgets
+        return budgets
 
 
 class PreemptingRig(Rig):
     """Evicted pods terminate: they are on their nodes until a test lets them end."""
 
     def __init__(self, *nodes: Manifest, pods: list[Manifest] | None = None) -> None:
-        super().__init__(*nodes, pods=pods, scheduling=Unprotected)
+        super().__init__(*nodes, pods=pods, scheduling=Budgeted)
         self._api = self
         self.evicted: list[str] = []
         self.refuses_evictions = False
+        self.budgets: list[Manifest] = []
         self.nominated: list[tuple[str, str | None]] = []
 
     def patch_namespaced_pod_status(self, _name: str, _namespace: str, body: Manifest, **_: Any) -> Any:
@@ -221,3 +223,38 @@ class TestWhatEvictionsHelp:
         (only,) = rig.scheduling.world.nodes
         assert sorted(only.pods) == ["1", "2", "3", "4"]
         assert only.used["cpu"] == 4000
+
+
+class TestBudgets:
+    def budget(
+        self, allowed: int, *disrupted: str, namespace: str = "default", selector: Manifest | None = None
+    ) -> Manifest:
+        status = {"disruptionsAllowed": allowed, "disruptedPods": dict.fromkeys(disrupted, "now")}
+        spec = {"selector": app("x") if selector is None else selector}
+        return {"metadata": {"namespace": namespace}, "spec": spec, "status": status}
+
+    def evicted(self, *budgets: Manifest) -> list[str]:
+        """One of two pods: the less important one has the label of the budgets."""
+        labelled = {"requests": {"cpu": "2"}, "labels": app("x")["matchLabels"]}
+        rig = PreemptingRig(node("a"), pods=[held("1", 1, **labelled), held("2", 2, requests={"cpu": "2"})])
+        rig.budgets = list(budgets)
+        rig.arrive(waiting("high", 100, "2"))
+        return rig.evicted
+
+    def test_a_pod_whose_budget_allows_no_disruption_is_spared_first(self) -> None:
+        assert self.evicted() == ["1"]
+        assert self.evicted(self.budget(0)) == ["2"]
+        assert self.evicted(self.budget(1)) == ["1"]
+        assert self.evicted(self.budget(1), self.budget(0)) == ["2"]
+
+    def test_budgets_of_others_do_not_count(self) -> None:
+        assert self.evicted(self.budget(0, namespace="other")) == ["1"]
+        assert self.evicted(self.budget(0, selector={})) == ["1"]
+        assert self.evicted(self.budget(0, "1")) == ["1"]
+
+    def test_a_budget_that_allows_one_disruption_does_not_allow_two(self) -> None:
+        pair = [held(uid, 1, requests={"cpu": "2"}, labels=app("x")["matchLabels"]) for uid in "12"]
+        rig = PreemptingRig(node("a"), node("b"), pods=[*pair, held("dear", 50, "b")])
+        rig.budgets = [self.budget(1)]
+        rig.arrive(waiting("high", 100))
+        assert rig.evicted == ["dear"]
