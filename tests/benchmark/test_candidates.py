@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedproof.candidate.kinds import CommandSpec, ExtenderSpec, PluginSpec
-from schedproof.candidate.scheduler_config import own_configuration
+from schedproof.candidate.scheduler_config import nodes_to_score, own_configuration, scheduler_configuration
 from schedproof.candidate.shipped import find_candidate, shipped_names
 from schedproof.foundation.content import content
 from schedproof.judge.claimable import CLAIMABLE
@@ -26,11 +26,14 @@ def test_each_candidate_has_its_own_scheduler_name_and_is_in_the_readme(name: st
     )
 
 
-def test_two_slow_candidates_and_two_go_candidates_are_shipped() -> None:
+def test_all_candidates_to_measure_are_shipped() -> None:
     assert NAMES == [
+        "benchmark/adaptive",
+        "benchmark/annotated",
         "benchmark/delayed",
         "benchmark/least-traffic-controller-go",
         "benchmark/least-traffic-extender-go",
+        "benchmark/planner",
         "benchmark/throttled",
     ]
 
@@ -62,6 +65,27 @@ def test_delayed_has_its_delay_as_a_plugin_arg() -> None:
     spec = find_candidate("benchmark/delayed").spec
     assert isinstance(spec, PluginSpec)
     assert spec.args == {"delay": "2ms"}
+
+
+def test_planner_has_its_plan_as_a_plugin_arg() -> None:
+    spec = find_candidate("benchmark/planner").spec
+    assert isinstance(spec, PluginSpec)
+    assert spec.args == {"plan": "5s"}
+
+
+def test_adaptive_differs_from_stock_only_in_the_nodes_that_it_scores() -> None:
+    kubeconfig = Path("kubeconfig")
+    own = own_configuration(find_candidate("benchmark/adaptive"), kubeconfig, {})
+    stock = scheduler_configuration(["adaptive"], kubeconfig)
+    assert stock.pop("percentageOfNodesToScore") == 100
+    assert own == stock
+    assert nodes_to_score(own, "adaptive") == 0
+
+
+def test_nodes_to_score_are_those_of_the_profile_that_serves_the_candidate() -> None:
+    own = {"schedulerName": "mine", "percentageOfNodesToScore": 0}
+    configuration = {"percentageOfNodesToScore": 40, "profiles": [{"schedulerName": "other"}, own]}
+    assert [nodes_to_score(configuration, name) for name in ("other", "mine")] == [40, 0]
 
 
 def test_throttled_keeps_the_client_limits_of_its_configuration() -> None:

@@ -60,7 +60,54 @@ def test_latencies_are_compared_if_pods_arrive_over_time_and_cpu_always() -> Non
     metrics = [comparison.metric for comparison in comparisons(rounds, "stock", seed=1)]
     assert metrics == ["mean", "p50", "p90", "p99", "cpu per pod"]
     rounds = [drain(name, n, seconds=1.0, **more) for n in range(BLOCKS) for name in ("stock", "x")]
-    assert [comparison.metric for comparison in comparisons(rounds, "stock", seed=1)] == ["throughput", "cpu per pod"]
+    metrics = [comparison.metric for comparison in comparisons(rounds, "stock", seed=1)]
+    assert metrics == ["throughput", "time to drain", "cpu per pod"]
+
+
+def _planner(block: int, *, plans: float, seconds: float, **more: Any) -> Any:
+    """A round of a scheduler that plans before it binds all pods at equal intervals, `seconds` in total."""
+    rows = [row(n, seen=100 + plans + (n + 1) * seconds / 100) for n in range(100)]
+    return a_round("x", "drain", rows, block=block, **more)
+
+
+def test_scheduler_that_plans_before_it_binds_is_not_faster() -> None:
+    rounds = [drain("stock", n, seconds=2.0 * WOBBLE[n]) for n in range(BLOCKS)]
+    rounds += [_planner(n, plans=20.0, seconds=1.5 * WOBBLE[-n]) for n in range(BLOCKS)]
+    throughput, to_drain = _found(rounds, "throughput"), _found(rounds, "time to drain")
+    assert throughput.ratio == pytest.approx(1.33, abs=0.01)
+    assert (throughput.verdict, to_drain.verdict) == ("no difference shown", "slower")
+    assert "10.7" in throughput.reason
+    assert to_drain.ratio == pytest.approx(21.5 / 2, rel=0.02)
+
+
+def test_scheduler_whose_drain_is_hardly_longer_is_not_faster_either() -> None:
+    """The interval of its time to drain includes 1, but the ratio is above 1."""
+    rounds = [drain("stock", n, seconds=2.0 * WOBBLE[n]) for n in range(BLOCKS)]
+    rounds += [_planner(n, plans=0.52, seconds=1.5 * WOBBLE[-n]) for n in range(BLOCKS)]
+    assert _found(rounds, "time to drain").verdict == "no difference shown"
+    assert _found(rounds, "throughput").verdict == "no difference shown"
+    rounds = [round_ for round_ in rounds if round_.candidate == "stock"]
+    rounds += [_planner(n, plans=0.1, seconds=1.5 * WOBBLE[-n]) for n in range(BLOCKS)]
+    assert [_found(rounds, metric).verdict for metric in ("throughput", "time to drain")] == ["faster", "faster"]
+
+
+@pytest.mark.parametrize("baseline", ["", "faster"])
+def test_planner_that_comes_to_the_apiserver_limit_is_slower_all_the_same(baseline: str) -> None:
+    """However fast it might bind, no pod was bound before its plan was made."""
+    rounds = _limited("stock", BLOCKS, 2.0, {0: baseline} if baseline else {})
+    rounds += [_planner(n, plans=20.0, seconds=0.5, limit="faster", invalid=LIMITED) for n in range(BLOCKS)]
+    to_drain = _found(rounds, "time to drain")
+    assert (to_drain.verdict, to_drain.bound, to_drain.high) == ("slower", "at least", None)
+    assert to_drain.low is not None
+    assert 9 < to_drain.low <= 10.1
+    assert _found(rounds, "throughput").verdict != "faster"
+
+
+def test_fast_scheduler_at_the_apiserver_limit_is_faster_by_both() -> None:
+    rounds = _limited("stock", BLOCKS, 4.0, {})
+    rounds += [_planner(n, plans=0.1, seconds=1.0, limit="faster", invalid=LIMITED) for n in range(BLOCKS)]
+    assert (_found(rounds, "throughput").bound, _found(rounds, "throughput").verdict) == ("at least", "faster")
+    assert (_found(rounds, "time to drain").bound, _found(rounds, "time to drain").verdict) == ("at most", "faster")
 
 
 def test_measurements_keep_every_round_and_use_valid_rounds_for_curves() -> None:

@@ -35,7 +35,7 @@ def test_document_has_all_parts(bench) -> None:
     assert document.format == "schedproof.bench/v1"
     assert [candidate.name for candidate in document.candidates] == ["stock", "stock-again"]
     assert [measurement.candidate for measurement in document.measurements] == ["stock", "stock-again"]
-    (throughput, _) = document.comparisons
+    throughput = document.comparisons[0]
     assert throughput.verdict == "slower"
     assert [gate.outcome for gate in document.gates] == ["failed"]
     assert document.run.exit_code == 1

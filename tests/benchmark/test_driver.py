@@ -89,8 +89,8 @@ ASKED: dict[str, tuple[Callable[[Driver], Any], dict[str, Any], dict[str, Any], 
         {"op": "create", **SENT, "arrivals": [0.5, 1.5]}, {**CREATED, "capped": 1}, Created(5.0, 1.0, 1),
     ),
     "one at a time": (
-        lambda driver: driver.one_at_a_time(PODS, 3.0),
-        {"op": "one", **SENT, "seconds": 3.0}, {"bound": 1, "pods": 2}, Bound(1, 2),
+        lambda driver: driver.one_at_a_time(PODS, 3.0, pauses=[0.5, 0.25]),
+        {"op": "one", **SENT, "seconds": 3.0, "pauses": [0.5, 0.25]}, {"bound": 1, "pods": 2}, Bound(1, 2),
     ),
     "waiting": (
         lambda driver: driver.wait("measured", 0.5),

@@ -23,6 +23,14 @@ def test_slow_start_does_not_count_but_a_slow_end_does() -> None:
     assert a_round("x", "drain", straggler).throughput < a_round("x", "drain", steady).throughput / 10
 
 
+def test_time_to_drain_counts_from_the_start_and_throughput_from_the_warm_up() -> None:
+    planned = [row(n, seen=120 + n * 0.01) for n in range(100)]
+    round_ = a_round("x", "drain", planned)
+    assert (round_.first_binding, round_.time_to_drain) == (pytest.approx(20.0), pytest.approx(20.99))
+    assert round_.result().time_to_drain == round_.time_to_drain
+    assert singles("x", 0, [0.2] * 10).result().time_to_drain is None
+
+
 def test_latency_counts_from_the_intended_time_of_sending() -> None:
     late = [row(n, intended=100 + n, late=0.5, seen=100 + n + 0.7) for n in range(20)]
     assert a_round("x", "open-loop", late).latencies == pytest.approx([0.7] * 18)

@@ -43,6 +43,17 @@ def test_cpu_time_is_counted_from_the_start_of_the_meter():
         assert 0.17 <= meter.read()["it"].cpu <= 0.35
 
 
+def test_start_up_counts_alike_whether_or_not_it_was_waited_for():
+    """Half of the start-up comes before the first meter, and nothing of it before the second."""
+    start_up = BURN.format(seconds=0.2) + SAY + GOES_ON
+    with running(start_up + BURN.format(seconds=0.4) + SAY + AWAIT) as ready:
+        meters = {started: Meter({"it": ready.pid}, since_start=started) for started in (False, True)}
+        continue_worker(ready)
+        used = {started: meter.read()["it"].cpu for started, meter in meters.items()}
+    assert used[True] >= 0.37
+    assert used[True] - used[False] >= 0.17
+
+
 def test_cpu_time_of_a_child_counts_while_it_runs_and_after_it_ended():
     child = BURN.format(seconds=0.2) + SAY + AWAIT
     code = f"""

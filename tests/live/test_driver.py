@@ -195,6 +195,21 @@ def test_one_at_a_time_waits_for_each_binding(driver: Driver, cluster: LeanClust
         assert before.seen < row.sent
 
 
+def test_pauses_between_single_pods_are_shares_of_the_longest_latency(
+    driver: Driver, cluster: LeanCluster, tmp_path: Path
+) -> None:
+    with binder(cluster.api):
+        assert driver.one_at_a_time(pods("g", 5), ENOUGH, pauses=[1.0, 1.0, 0.5, 0.0, 1.0]) == Bound(5, 5)
+    rows = driver.rows("g", tmp_path / "rows.csv")
+    longest = 0.0
+    for (before, row), share in zip(itertools.pairwise(rows), [1.0, 0.5, 0.0, 1.0], strict=True):
+        assert before.seen is not None
+        longest = max(longest, before.seen - before.sent)
+        assert row.intended == row.sent >= before.seen + share * longest - 1e-5
+    with pytest.raises(HostError, match="expected 5 pauses"):
+        driver.one_at_a_time(pods("h", 5), ENOUGH, pauses=[0.5])
+
+
 def test_one_at_a_time_ends_with_a_pod_that_is_not_bound(driver: Driver) -> None:
     assert driver.one_at_a_time(pods("g", 5), 0.1) == Bound(0, 1)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import copy
 import ipaddress
+import itertools
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +19,7 @@ from schedproof.binaries.resolve import resolve
 from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.clusters.cluster import Cluster
 from schedproof.daemons.password import USER
-from schedproof.daemons.readings_server import ReadingsServer
+from schedproof.daemons.readings_server import SAMPLES, ReadingsServer
 from schedproof.daemons.scrape import RECEIVED, WHOLE
 from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.content import content
@@ -179,6 +181,46 @@ def readings(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     )
     yield server.url
     server.close()
+
+
+def test_running_readings_go_on_as_a_real_server_would_have_them(tmp_path: Path) -> None:
+    """New samples come every eighth of the window; counters rise by the reading, and rates stay what they are."""
+    binary = resolve(["readings-server"], progress=ConsoleProgress())["readings-server"].path
+    loads, window = {"node-a": 1e5, "node-b": 4e5, "node-c": 1e5}, 2.0
+    labels = {node: node_labels(node, f"198.18.1.{number}") for number, node in enumerate(loads)}
+
+    def asked(url: str, query: str) -> dict[str, tuple[float, float]]:
+        """Node to the moment of the evaluation and the value."""
+        found = requests.get(f"{url}/api/v1/query", {"query": query}, timeout=30).json()["data"]["result"]
+        return {one["metric"]["node"]: (one["value"][0], float(one["value"][1])) for one in found}
+
+    with contextlib.closing(ReadingsServer(binary, tmp_path)) as server:
+        server.put(RECEIVED, "eth0", window, labels, list(loads.items()))
+        still = asked(server.url, f"timestamp({RECEIVED})")
+        server.put(RECEIVED, "eth0", window, labels, list(loads.items()), running=True)
+        first = {query: asked(server.url, query) for query in (f"timestamp({RECEIVED})", RECEIVED)}
+
+        def renewed() -> dict[str, tuple[float, float]]:
+            stamps = asked(server.url, f"timestamp({RECEIVED})")
+            if stamps["node-a"][1] <= first[f"timestamp({RECEIVED})"]["node-a"][1]:
+                raise NotYet(str(stamps))
+            return stamps
+
+        stamps = wait_for(renewed, DAEMON_READY, what="a new sample")
+        for node, (evaluated, stamp) in stamps.items():
+            assert 0 <= evaluated - stamp < window / SAMPLES
+            assert abs(evaluated - time.time()) < DAEMON_READY.seconds
+            assert stamp > still[node][1]
+        series = requests.get(f"{server.url}/api/v1/query", {"query": f"{RECEIVED}[2s]"}, timeout=30).json()
+        for one in series["data"]["result"]:
+            samples = [(moment, float(value)) for moment, value in one["values"]]
+            assert len(samples) == SAMPLES
+            risen = [(b - a) / (after - before) for (before, a), (after, b) in itertools.pairwise(samples)]
+            assert risen == pytest.approx([loads[one["metric"]["node"]]] * (SAMPLES - 1))
+            assert samples[-1][1] > first[RECEIVED][one["metric"]["node"]][1]
+        rates = {node: rate for node, (_, rate) in asked(server.url, f"rate({RECEIVED}[2s])").items()}
+        assert rates == pytest.approx(loads)
+        assert rates["node-a"] == rates["node-c"]
 
 
 def test_the_targets_of_a_readings_server_look_like_those_of_prometheus(cluster: Cluster, readings: str) -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from schedproof.report.bench.document import trials
 from schedproof.report.bench.findings import findings
+from schedproof.report.bench.headline import headline
+from schedproof.report.bench.markdown import summary
 
 from .example import CONTROLLER, EXTENDER, INVALID, KINDS, PLUGIN, STOCK, WRONG, document, read
+
+NODES = ("basic", "network-aware")
 
 
 def test_most_severe_finding_comes_first() -> None:
@@ -57,3 +63,36 @@ def test_order_of_candidates_is_independent_of_the_rounds() -> None:
     for trial in trials(read(bench)):
         assert [each.candidate for each in trial.measurements] == list(KINDS)
         assert list(dict.fromkeys(each.candidate for each in trial.comparisons)) == list(KINDS)[1:]
+
+
+def test_other_numbers_of_nodes_to_score_are_a_finding() -> None:
+    """With 500 nodes, kube-scheduler's default is 46 % of them, with 100 all."""
+    bench = document()
+    bench["run"]["nodes_to_score"] = {STOCK: 100, PLUGIN: 0, EXTENDER: 100}
+    basic, aware = (next(trial for trial in trials(read(bench)) if trial.workload == name) for name in NODES)
+    (found,) = [each for each in findings(basic) if each.kind == "unlike"]
+    assert found.where == PLUGIN
+    assert "500 nodes it scores 230 (percentageOfNodesToScore: not set)" in found.text
+    assert f"{STOCK} 500 (percentageOfNodesToScore: 100)" in found.text
+    assert not [each for each in findings(aware) if each.kind == "unlike"]
+
+
+@pytest.mark.parametrize("scored", [{}, {PLUGIN: 0}, {STOCK: 0, PLUGIN: 0}, {STOCK: 46, PLUGIN: 0}])
+def test_nodes_to_score_that_are_unknown_or_come_to_the_same_are_no_finding(scored: dict[str, int]) -> None:
+    bench = document()
+    bench["run"]["nodes_to_score"] = scored
+    assert not [each for trial in trials(read(bench)) for each in findings(trial) if each.kind == "unlike"]
+
+
+def test_longer_drain_decides_a_trial() -> None:
+    bench = document()
+    compared = next(each for each in bench["comparisons"] if each["mode"] == "drain" and each["candidate"] == PLUGIN)
+    compared |= {"verdict": "no difference shown", "ratio": 1.33, "low": 1.2, "high": 1.4}
+    longer = {**compared, "metric": "time to drain", "verdict": "slower", "ratio": 9.5, "low": 9.0, "high": 10.0}
+    bench["comparisons"].append(longer)
+    drain = trials(read(bench))[0]
+    deciding = drain.deciding(PLUGIN)
+    assert deciding is not None
+    assert (deciding.metric, deciding.verdict) == ("time to drain", "slower")
+    assert "slower</span> by time to drain" in str(headline(read(bench)))
+    assert "slower** by time to drain 9.50" in summary(read(bench))

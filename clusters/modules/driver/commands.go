@@ -98,6 +98,7 @@ func (d *driver) doCreate(ctx context.Context, asked command) (map[string]any, e
 		Templates []json.RawMessage `json:"templates"`
 		Arrivals  []float64         `json:"arrivals"` // seconds from the start; null: as fast as possible
 		Seconds   float64           `json:"seconds"`
+		Pauses    []float64         `json:"pauses"` // before each pod: a share of the longest time that one took so far
 	}
 	if err := asked.take(&said); err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func (d *driver) doCreate(ctx context.Context, asked command) (map[string]any, e
 	}
 	switch {
 	case asked.Op == "one":
-		return d.one(ctx, said.creation, said.Seconds)
+		return d.one(ctx, said.creation, said.Seconds, said.Pauses)
 	case said.Arrivals != nil:
 		return d.arrive(ctx, said.creation, said.Arrivals)
 	}

@@ -98,10 +98,22 @@ func (d *driver) arrive(ctx context.Context, asked creation, arrivals []float64)
 	}, context.Cause(ctx)
 }
 
-// one creates pods one at a time: the next one only when the watch has shown where the last one went.
-func (d *driver) one(ctx context.Context, asked creation, seconds float64) (map[string]any, error) {
+// one creates pods one at a time: the next one only when the watch has shown where the last one went, and after a pause.
+// Each pause is a share of the longest time that a pod has taken so far: without one, each pod would arrive at the same
+// phase of a scheduler that looks for pods at intervals, and longer ones would only cost time.
+func (d *driver) one(ctx context.Context, asked creation, seconds float64, pauses []float64) (map[string]any, error) {
+	if len(pauses) != 0 && len(pauses) != asked.Count {
+		return nil, fmt.Errorf("expected %d pauses, or none", asked.Count)
+	}
 	bound, created := 0, 0
+	var longest moment
 	for bound == created && created < asked.Count {
+		if len(pauses) != 0 {
+			sleepUntil(ctx, now()+moment(pauses[created]*float64(longest)))
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+		}
 		pods, err := d.record.expect(asked.Group, asked.Namespace, asked.Prefix, 1)
 		if err != nil {
 			return nil, err
@@ -118,6 +130,7 @@ func (d *driver) one(ctx context.Context, asked creation, seconds float64) (map[
 		}
 		if seen {
 			bound++
+			longest = max(longest, pods[0].seen-pods[0].sent)
 		}
 	}
 	return map[string]any{"bound": bound, "pods": created}, ctx.Err()

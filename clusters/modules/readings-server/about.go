@@ -34,7 +34,7 @@ type scraped struct {
 }
 
 func (a *api) activeTargets(r *http.Request) result {
-	world, active := a.world.Load(), []scraped{}
+	world, active := a.current(), []scraped{}
 	state, pool := strings.ToLower(r.FormValue("state")), r.FormValue("scrapePool")
 	shown := func(what string) bool { return state == "" || state == "any" || state == what }
 	var dropped map[string]int // null where nothing is said of them
@@ -68,7 +68,7 @@ func (w *world) scrapeOf(i int, node *target) scraped {
 			"__scrape_native_histograms__": "false",
 		},
 		Labels: node.labels, Pool: job, URL: fmt.Sprintf("http://%s/metrics", host),
-		GlobalURL: fmt.Sprintf("http://%s/metrics", host), Last: time.UnixMilli(w.now).UTC(), Duration: 0.002,
+		GlobalURL: fmt.Sprintf("http://%s/metrics", host), Last: time.UnixMilli(w.latest).UTC(), Duration: 0.002,
 		Health: "up", Interval: interval, Timeout: timeout,
 	}
 	node.labels.Range(func(one labels.Label) { found.Discovered[one.Name] = one.Value })
@@ -107,7 +107,7 @@ func (a *api) metadata(r *http.Request) result {
 	if refusal != nil {
 		return *refusal
 	}
-	world, wanted, found := a.world.Load(), r.FormValue("metric"), map[string][]described{}
+	world, wanted, found := a.current(), r.FormValue("metric"), map[string][]described{}
 	for i := range world.nodes {
 		if !world.hasScraped(i) {
 			continue
@@ -139,7 +139,7 @@ func (a *api) targetMetadata(r *http.Request) result {
 			return refused("match_target", err)
 		}
 	}
-	world, wanted, found := a.world.Load(), r.FormValue("metric"), []ofTarget{}
+	world, wanted, found := a.current(), r.FormValue("metric"), []ofTarget{}
 	families := world.families()
 	for i, each := range world.nodes {
 		if limit >= 0 && len(found) >= limit {
@@ -191,7 +191,7 @@ func describe(name string) described {
 }
 
 func (a *api) rules(r *http.Request) result {
-	world := a.world.Load()
+	world := a.current()
 	groups := []map[string]any{}
 	if kind := r.FormValue("type"); len(world.scrape.Rules) > 0 && kind != "alert" {
 		last, listed := time.UnixMilli(world.now).UTC(), []map[string]any{}

@@ -24,8 +24,9 @@ import (
 // api is the part of Prometheus' HTTP API that reads series. follow sets the series.
 //
 // Its clock stands still between two changes: a query at any moment is evaluated at the moment of the last change. In a
-// real server, new samples would arrive during a query; here, the same series always give the same response. Responses
-// that Prometheus' own code does not compute are modelled on web/api/v1.
+// real server, new samples would arrive during a query; here, the same series always give the same response. Where a
+// change is `running`, the clock runs, and a query at any moment is evaluated at the present one. Responses that
+// Prometheus' own code does not compute are modelled on web/api/v1.
 type api struct {
 	engine  *promql.Engine
 	parser  parser.Parser
@@ -44,6 +45,9 @@ func newAPI() *api {
 	a.world.Store(&world{now: time.Now().UnixMilli(), scrape: &scrape{Step: 1}})
 	return a
 }
+
+// current is the world at the moment at which a query is evaluated.
+func (a *api) current() *world { return a.world.Load().at(time.Now().UnixMilli()) }
 
 func (a *api) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -93,7 +97,7 @@ func (a *api) apply(next change) error {
 	for name, own := range next.Targets {
 		a.targets[name] = newTarget(own)
 	}
-	before := a.world.Load()
+	before := a.current()
 	scrape, nodes := before.scrape, before.nodes
 	if next.Scrape != nil {
 		scrape = next.Scrape
@@ -119,6 +123,7 @@ func (a *api) apply(next change) error {
 			return err
 		}
 	}
+	fresh.running = next.Running
 	a.world.Store(fresh)
 	return nil
 }
@@ -127,7 +132,7 @@ func (a *api) query(r *http.Request) result {
 	if _, err := moment(r, "time"); err != nil {
 		return refused("time", err)
 	}
-	world := a.world.Load()
+	world := a.current()
 	return a.evaluate(r, func(ctx context.Context, opts promql.QueryOpts) (promql.Query, error) {
 		return a.engine.NewInstantQuery(ctx, world, opts, r.FormValue("query"), time.UnixMilli(world.now))
 	})
@@ -154,7 +159,7 @@ func (a *api) queryRange(r *http.Request) result {
 	case end.Sub(start)/step > 11000:
 		return result{kind: badData, err: errors.New("exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)")}
 	}
-	world := a.world.Load()
+	world := a.current()
 	now := time.UnixMilli(world.now)
 	return a.evaluate(r, func(ctx context.Context, opts promql.QueryOpts) (promql.Query, error) {
 		return a.engine.NewRangeQuery(ctx, world, opts, r.FormValue("query"), now.Add(start.Sub(end)), now, step)
@@ -218,7 +223,7 @@ func (a *api) series(r *http.Request) result {
 	if len(sets) == 0 {
 		return result{kind: badData, err: errors.New("no match[] parameter provided")}
 	}
-	world := a.world.Load()
+	world := a.current()
 	found := []labels.Labels{}
 	for _, one := range world.matching(nil) {
 		if slices.ContainsFunc(sets, func(matchers []*labels.Matcher) bool {
@@ -253,7 +258,7 @@ func (a *api) labels(r *http.Request, find func(storage.LabelQuerier, context.Co
 		sets = [][]*labels.Matcher{nil}
 	}
 	texts := []string{}
-	world := a.world.Load()
+	world := a.current()
 	for _, matchers := range sets {
 		found, _, _ := find(world, r.Context(), nil, matchers...)
 		texts = append(texts, found...)

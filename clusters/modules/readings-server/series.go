@@ -44,6 +44,7 @@ type change struct {
 	Targets map[string]map[string]string `json:"targets"` // nodes that are new, or have other labels now
 	Nodes   []string                     `json:"nodes"`   // those that are scraped; null: as before
 	Rates   [][]*number                  `json:"rates"`   // for each of the scrape's a value for each node; null: none
+	Running bool                         `json:"running"` // whether scrapes go on from here; else the clock stands still
 }
 
 // rule is one recording rule. What it records has been the same at all times, as rates have.
@@ -63,13 +64,16 @@ func (n *number) UnmarshalJSON(data []byte) error {
 }
 
 // world is all series at one moment, at which all queries are evaluated: the newest samples are of that moment. It is
-// never changed.
+// never changed. Of a running one, `at` is the world at a later moment: it is scraped once a step, and rates go on.
 //
 // Values depend on how old samples are, and not on the moment: the same description gives the same bits each time. There
-// are samples at now, now-step, now-2*step and so on, while they are no older than past. Series are made when they are
+// are samples at latest, latest-step, latest-2*step and so on, while they are no older than past. Series are made when they are
 // asked for, because few ever are.
 type world struct {
-	now      int64 // milliseconds since the epoch
+	now      int64 // milliseconds since the epoch, as the next two
+	started  int64 // when it was described
+	latest   int64 // of the newest samples
+	running  bool
 	scrape   *scrape
 	nodes    []*target
 	rates    [][]*number
@@ -88,7 +92,17 @@ func newWorld(now int64, scrape *scrape, nodes []*target, rates [][]*number) (*w
 			return nil, fmt.Errorf("expected %d values, one for each node, got %d", len(nodes), len(values))
 		}
 	}
-	return &world{now: now, scrape: scrape, nodes: nodes, rates: rates}, nil
+	return &world{now: now, started: now, latest: now, scrape: scrape, nodes: nodes, rates: rates}, nil
+}
+
+// at is the world at a moment that is not earlier.
+func (w *world) at(now int64) *world {
+	if !w.running || now <= w.now {
+		return w
+	}
+	later := *w
+	later.now, later.latest = now, now-(now-w.started)%w.scrape.Step
+	return &later
 }
 
 // record adds what a rule gives, evaluated as Prometheus does (rules/recording.go).
@@ -162,7 +176,12 @@ func (w *world) matching(matchers []*labels.Matcher) (found []*series) {
 			}
 		}
 	}
-	return slices.DeleteFunc(append(found, w.recorded...), func(one *series) bool {
+	for _, one := range w.recorded {
+		now := *one
+		now.world = w
+		found = append(found, &now)
+	}
+	return slices.DeleteFunc(found, func(one *series) bool {
 		return slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(one.labels.Get(m.Name)) })
 	})
 }
@@ -239,7 +258,7 @@ func (it *samples) Next() chunkenc.ValueType {
 
 func (it *samples) Seek(t int64) chunkenc.ValueType {
 	it.started = true
-	age, step := it.series.world.now-t, it.series.world.scrape.Step
+	age, step := it.series.world.latest-t, it.series.world.scrape.Step
 	if age < 0 {
 		it.left = 0
 	} else {
@@ -253,11 +272,12 @@ func (it *samples) Seek(t int64) chunkenc.ValueType {
 
 func (it *samples) age() int64 { return (it.left - 1) * it.series.world.scrape.Step }
 
-func (it *samples) AtT() int64 { return it.series.world.now - it.age() }
+func (it *samples) AtT() int64 { return it.series.world.latest - it.age() }
 
 func (it *samples) At() (int64, float64) {
 	s := it.series
-	return it.AtT(), s.value(s.level, float64(it.age())/1000, float64(s.world.scrape.Past)/1000)
+	past := s.world.scrape.Past + s.world.latest - s.world.started // a counter goes on from what it was
+	return it.AtT(), s.value(s.level, float64(it.age())/1000, float64(past)/1000)
 }
 
 func (it *samples) AtHistogram(*histogram.Histogram) (int64, *histogram.Histogram) { return 0, nil }

@@ -1,4 +1,4 @@
-"""Arrival times of pods in an open loop: they do not depend on whether earlier pods are bound."""
+"""When pods arrive: at times that do not depend on earlier pods (open loop), or after a pause (one at a time)."""
 
 from __future__ import annotations
 
@@ -18,3 +18,15 @@ def poisson(rate: float, count: int, *, seed: int, burst: int = 1) -> list[float
             moment += draw.expovariate(rate / burst)
         moments.append(moment)
     return moments
+
+
+def pauses(count: int, *, seed: int) -> list[float]:
+    """Return the pause before each pod of a one-at-a-time round, as a share (0 to 1) of the longest latency so far.
+
+    A scheduler that looks for pods at intervals binds a pod at the same phase each time. If the next pod arrived at
+    once, it would always wait for a whole interval. The longest latency without a pause is about that interval, so that
+    these pauses spread the arrivals evenly over it, whatever it is. For a scheduler that watches, they are as short as
+    its latency.
+    """
+    draw = random.Random(seed)  # noqa: S311 - a repeatable schedule, not a secret
+    return [draw.random() for _ in range(count)]

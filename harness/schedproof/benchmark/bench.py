@@ -111,6 +111,8 @@ class Bench:
         self.ceilings: list[float] = []
         """Bindings per second, measured in each block of drains; see `Stage.ceiling`."""
         self.client_limits: dict[str, Mapping[str, Any]] = {}
+        self.nodes_to_score: dict[str, int] = {}
+        """By candidate that has a kube-scheduler; see `Contestant.nodes_to_score`."""
         self.versions: dict[str, str] = {}
         self.seconds = 0.0
         self.broken: list[BrokenCandidate] = []
@@ -197,7 +199,10 @@ class Bench:
             for contestant in contestants if self.plan.sweep else ():
                 if contestant.name in drained:
                     self._sweep(stage, contestant, drained[contestant.name])
-            self.client_limits |= {contestant.name: contestant.client_limits for contestant in contestants}
+            for contestant in contestants:
+                self.client_limits[contestant.name] = contestant.client_limits
+                if (percentage := contestant.nodes_to_score) is not None:
+                    self.nodes_to_score[contestant.name] = percentage
 
     def _blocks(self, stage: Stage, contestants: Sequence[Contestant], mode: Mode, rate: float | None) -> None:
         offered = "" if rate is None else f" at {rate:g} pods/s"

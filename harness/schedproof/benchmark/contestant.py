@@ -9,8 +9,9 @@ from typing import Any
 
 from schedproof.benchmark.stage import Stage
 from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.scheduler_config import nodes_to_score
 from schedproof.deploy.attachment import Attachment
-from schedproof.deploy.component import Component
+from schedproof.deploy.component import Component, component_name
 from schedproof.deploy.record import Recording, discard
 
 
@@ -50,28 +51,29 @@ class Contestant:
             flags={**flags, **stage.scheduler_flags},
         )
 
-    def start(self) -> None:
-        """Publish its readings in Prometheus, then start it.
-
-        Raises:
-            CandidateError: it does not start, or does not become ready.
-        """
+    def publish_readings(self) -> None:
+        """Publish its readings in Prometheus, before each start."""
         claims = self.candidate.claims.network
         if claims is not None:
             device = claims.device.format(device=self._stage.cluster.device)
             self._stage.put_readings(claims.metric, device, claims.window)
+
+    def start(self) -> None:
+        """Start it.
+
+        Raises:
+            CandidateError: it does not start, or does not become ready.
+        """
         self.attachment.start(self._record)
         if self.attachment.start_error is not None:
             raise self.attachment.start_error
 
     @property
     def components(self) -> Mapping[str, Component]:
-        """Its running components, by their names in the report, which are the same for every candidate of a kind."""
-        own = self.candidate.kind
-        return {
-            "kube-scheduler" if component.scheduler_port is not None else own: component
-            for component in self.attachment.components
-        }
+        """Its running components, by their names in the report: `kube-scheduler`, its kind for its own program, and
+        `process NAME` for each of its `processes`.
+        """
+        return {_reported_name(self.candidate, component): component for component in self.attachment.components}
 
     @property
     def scheduler(self) -> Component | None:
@@ -86,9 +88,22 @@ class Contestant:
         connection = (self.attachment.configuration or {}).get("clientConnection", {})
         return {name: connection[name] for name in ("qps", "burst") if name in connection}
 
+    @property
+    def nodes_to_score(self) -> int | None:
+        """Its kube-scheduler's percentageOfNodesToScore; 0: Kubernetes' adaptive default; None: it has none."""
+        configuration = self.attachment.configuration
+        return None if configuration is None else nodes_to_score(configuration, self.candidate.scheduler_name)
+
     def halt(self) -> None:
         self.attachment.halt()
 
     def close(self) -> None:
         """Stop it and remove everything that it uses."""
         self.attachment.stop()
+
+
+def _reported_name(candidate: Candidate, component: Component) -> str:
+    if component.scheduler_port is not None:
+        return "kube-scheduler"
+    process = component.name.removeprefix(component_name(candidate)).strip()
+    return f"process {process}" if process else candidate.kind

@@ -60,6 +60,7 @@ def bench_document(
             minimum_effect=MINIMUM_EFFECT, seconds=bench.seconds,
             versions={"schedproof": __version__, **bench.versions}, environment=_environment(),
             client_limits={name: dict(limits) for name, limits in bench.client_limits.items()},
+            nodes_to_score=dict(bench.nodes_to_score),
             ceiling=Ceiling(binds_per_second=statistics.median(bench.ceilings)) if bench.ceilings else None,
             broken=list(bench.broken), **({"error": error} if error else {}),
             exit_code=exit_code(compared, results, wrong=wrong, error=bool(error or bench.broken)),

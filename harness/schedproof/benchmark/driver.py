@@ -198,13 +198,22 @@ class Driver:
         deadline = _later(PODS_DONE, max(arrivals, default=0.0))
         return Created(**self._ask("create", deadline, watching, **pods.command(), arrivals=list(arrivals)))
 
-    def one_at_a_time(self, pods: Pods, seconds: float, *, watching: Sequence[Watched] = ()) -> Bound:
+    def one_at_a_time(
+        self, pods: Pods, seconds: float, *, pauses: Sequence[float] = (), watching: Sequence[Watched] = ()
+    ) -> Bound:
         """Create each pod after the previous pod was seen bound.
 
         Stops at the first pod that is not bound within `seconds`: then one pod more was created than bound.
+
+        Args:
+            pods: what to create.
+            seconds: the limit for each pod.
+            pauses: before each pod, as a share of the longest latency so far; see `arrivals.pauses`. Empty: none.
+            watching: as for `create`.
         """
-        deadline = _later(DRIVER_ANSWER, pods.count * seconds)
-        return Bound(**self._ask("one", deadline, watching, **pods.command(), seconds=seconds))
+        deadline = _later(DRIVER_ANSWER, pods.count * seconds * (2 if pauses else 1))
+        arguments = {"seconds": seconds, "pauses": list(pauses)}
+        return Bound(**self._ask("one", deadline, watching, **pods.command(), **arguments))
 
     def wait(self, group: str, seconds: float) -> Bound:
         """Return as soon as all of the group's pods were seen bound, or after `seconds`."""

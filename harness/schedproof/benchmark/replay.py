@@ -35,9 +35,11 @@ class Replay:
 
     @property
     def durations(self) -> list[float]:
-        """Seconds: of each round in drains, of each pod in the other modes."""
+        """Seconds: from the candidate's start to the last binding of each round in drains, of each pod in the other
+        modes.
+        """
         if self._counted[0].mode == "drain":
-            return [round_.seconds for round_ in self._counted]
+            return [round_.time_to_drain for round_ in self._counted]
         return [latency for round_ in self._counted for latency in round_.latencies]
 
     @property

@@ -69,6 +69,10 @@ class RoundResult(Result):
     warm_up: int = 0
     """How many of the first bound pods are excluded from throughput and latency."""
     throughput: float | None = None
+    time_to_drain: float | None = None
+    """From the candidate's start on the full queue to the last binding; null in other modes, and in older documents."""
+    seed: int | None = None
+    """Of the arrivals in an open loop, or of the pauses between pods that arrive one at a time."""
     latency: LatencySummary = LatencySummary()
     usage: dict[str, ProcessUsage] = {}
     """By process."""
@@ -265,6 +269,8 @@ class BenchRun(Result):
     environment: MachineSummary = MachineSummary()
     client_limits: dict[str, dict[str, float]] = {}
     """By candidate: `qps` and `burst` of its client of the apiserver."""
+    nodes_to_score: dict[str, int] = {}
+    """By candidate that has a kube-scheduler: percentageOfNodesToScore; 0: Kubernetes' adaptive default."""
     ceiling: Ceiling | None = None
     broken: list[BrokenCandidate] = []
     error: str = ""

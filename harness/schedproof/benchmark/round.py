@@ -25,7 +25,7 @@ class Round:
     relates to the invalid numbers: at least as fast ("faster"), at most as fast ("slower"), or unknown ("unknown"). All
     three depend on the scheduler's speed, so leaving out such rounds would bias the others; "" if the round was
     disturbed from outside and can be left out. `wrong`: pods that are on nodes where they must not run; `not_judged`:
-    rules of placement that were not checked.
+    rules of placement that were not checked. `seed`: of the arrivals or pauses; None in a drain.
     """
 
     workload: str
@@ -45,6 +45,7 @@ class Round:
     limit: Limit = ""
     wrong: tuple[str, ...] = ()
     not_judged: tuple[str, ...] = ()
+    seed: int | None = None
 
     @property
     def bound(self) -> list[PodTimes]:
@@ -68,6 +69,18 @@ class Round:
         if len(bound) < 2:
             return 0.0
         return _seen(bound[-1]) - _seen(bound[max(0, self.warm_up - 1)])
+
+    @property
+    def first_binding(self) -> float:
+        """Seconds from the beginning of the round to the first binding; 0 if there is none."""
+        return _seen(self.bound[0]) - self.began if self.bound else 0.0
+
+    @property
+    def time_to_drain(self) -> float:
+        """Seconds from the beginning of the round, when a drain's candidate was started, to the last binding; 0 if
+        there is none.
+        """
+        return _seen(self.bound[-1]) - self.began if self.bound else 0.0
 
     @property
     def throughput(self) -> float:
@@ -102,7 +115,8 @@ class Round:
         return RoundResult(
             block=self.block, order=self.order, seconds=self.seconds, pods=self.pods,
             bound=len(bound), unaccounted=self.unbound, warm_up=self.warm_up,
-            throughput=self.throughput, latency=LatencySummary(**summary(self.latencies)),
+            throughput=self.throughput, time_to_drain=self.time_to_drain if self.mode == "drain" else None,
+            seed=self.seed, latency=LatencySummary(**summary(self.latencies)),
             usage={
                 name: ProcessUsage(cpu=usage.cpu, peak=usage.peak, cpu_per_pod=self.cpu_per_pod(name))
                 for name, usage in self.usage.items()

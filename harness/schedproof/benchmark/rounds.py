@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-import time
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from schedproof.benchmark import validity
-from schedproof.benchmark.arrivals import poisson
+from schedproof.benchmark.arrivals import pauses, poisson
 from schedproof.benchmark.contestant import Contestant
 from schedproof.benchmark.driver import ChurnLoad, Pods, PodTimes
 from schedproof.benchmark.measure.gauges import GaugeReadings, Gauges
@@ -28,7 +27,9 @@ _ONE_AT_A_TIME = 30.0
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """A round to measure: `count` pods (None: the workload's), at `rate` if open-loop; `order`: place in the block."""
+    """A round to measure: `count` pods (None: the workload's), at `rate` if open-loop; `order`: place in the block;
+    `seed`: of the arrivals or pauses.
+    """
 
     mode: Mode
     block: int
@@ -54,6 +55,7 @@ def measure(stage: Stage, contestant: Contestant, spec: Order) -> Round:
         round_ = Round(
             stage.workload.name, spec.mode, spec.rate, contestant.name, spec.block, spec.order, began,
             observed.counted_from, pods.count, rows, observed.readings.usage, observed.own_processes,
+            seed=None if spec.mode == "drain" else spec.seed,
         )  # fmt: skip
         findings = _placement(stage, contestant, pods, rows, observed.bystanders)
         reasons = list(validity.doubts(round_, observed.readings, ceiling=stage.ceiling, capped=observed.capped))
@@ -77,8 +79,8 @@ def measure(stage: Stage, contestant: Contestant, spec: Order) -> Round:
 
 @dataclasses.dataclass(frozen=True)
 class _Observed:
-    """What was seen of a round. `created`: when the queue of a drain was full; 0.0 in other modes. `ended`: the error
-    of a candidate that exited.
+    """What was seen of a round. `created`: when a drain's candidate was started on its full queue; 0.0 in other modes.
+    `ended`: the error of a candidate that exited.
     """
 
     created: float
@@ -92,16 +94,19 @@ class _Observed:
 
 def _observe(stage: Stage, contestant: Contestant, pods: Pods, spec: Order) -> _Observed:
     """Start the contestant, send it the pods, read the gauges, and stop it."""
-    created, capped = 0.0, 0
+    capped = 0
     ended: tuple[str, ...] = ()
-    if spec.mode == "drain":
+    drains = spec.mode == "drain"
+    if drains:
         stage.driver.create(pods, watching=stage.cluster.daemons)
-        created = time.monotonic()
+    contestant.publish_readings()
     try:
+        gauges = Gauges(stage)
         contestant.start()
-        if spec.mode != "drain":
+        if not drains:
             _fence(stage, contestant)
-        gauges = Gauges(stage, contestant, since_start=spec.mode == "drain")
+            gauges = Gauges(stage)
+        gauges.follow(contestant, since_start=drains)
         with _churning(stage, contestant):
             try:
                 capped = _send(stage, contestant, pods, spec)
@@ -109,6 +114,7 @@ def _observe(stage: Stage, contestant: Contestant, pods: Pods, spec: Order) -> _
                 ended = (error.message.partition("\n")[0],)
             readings = gauges.read(stage.driver.wait(pods.group, 0.0).bound)
             bystanders = stage.bystanders(pods)
+        created = gauges.began if drains else 0.0
         return _Observed(
             created, gauges.began, readings, tuple(contestant.components), bystanders, capped, ended
         )  # fmt: skip
@@ -145,7 +151,8 @@ def _send(stage: Stage, contestant: Contestant, pods: Pods, spec: Order) -> int:
     """Send the pods and wait for their bindings. Returns how many pods were sent late; see `driver.Created.capped`."""
     components = contestant.attachment.components
     if spec.mode == "one-at-a-time":
-        stage.driver.one_at_a_time(pods, _ONE_AT_A_TIME, watching=components)
+        drawn = pauses(pods.count, seed=spec.seed)
+        stage.driver.one_at_a_time(pods, _ONE_AT_A_TIME, pauses=drawn, watching=components)
         return 0
     capped = 0
     if spec.mode == "open-loop":

@@ -214,9 +214,13 @@ class Stage:
         ]
 
     def put_readings(self, metric: str, device: str, window: float) -> None:
-        """Publish the workload's readings in Prometheus, under the metric and device that a candidate queries."""
+        """Publish the workload's readings in Prometheus, under the metric and device that a candidate queries.
+
+        Scrapes go on from here, so that a candidate that checks the age of samples, or computes rates of its own polls,
+        sees what it would see beside a real Prometheus.
+        """
         if self.readings:
-            self.cluster.readings.put(metric, device, window, self._labels, list(self.readings.items()))
+            self.cluster.readings.put(metric, device, window, self._labels, list(self.readings.items()), running=True)
 
     def measure_ceiling(self) -> None:
         """Measure how many bindings per second the apiserver accepts from a client that makes no decisions."""

@@ -159,6 +159,15 @@ def profile_of(configuration: Mapping[str, Any], scheduler_name: str) -> Mapping
     return next(serving, {})
 
 
+def nodes_to_score(configuration: Mapping[str, Any], scheduler_name: str) -> int:
+    """Return the percentage of nodes that a profile scores; 0: Kubernetes' adaptive default.
+
+    Source: numFeasibleNodesToFind (pkg/scheduler/schedule_one.go); a profile's own value has precedence.
+    """
+    own = profile_of(configuration, scheduler_name).get("percentageOfNodesToScore")
+    return int(configuration.get("percentageOfNodesToScore") or 0 if own is None else own)
+
+
 def own_plugin(profile: Mapping[str, Any]) -> str:
     """The only plugin that a profile enables and that is not Kubernetes' own; "" if there are several, or none."""
     own = enabled_names(profile) - DEFAULT_PLUGINS - {"*"}

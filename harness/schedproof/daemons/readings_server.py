@@ -41,7 +41,8 @@ class Selector:
 class ReadingsServer:
     """Serves one set of readings at a time, on loopback. It needs no cluster, no sandbox and no privileges.
 
-    Its clock stands still between two `put`s, so that all queries between them get the same results.
+    Its clock stands still between two `put`s, so that all queries between them get the same results; unless a `put` is
+    `running`.
 
     Args:
         binary: the program.
@@ -71,6 +72,8 @@ class ReadingsServer:
         window: float,
         labels: Mapping[str, Mapping[str, str]],
         readings: Sequence[tuple[str, float | None]],
+        *,
+        running: bool = False,
     ) -> None:
         """Replace all series; returns when every later query sees only these.
 
@@ -88,6 +91,8 @@ class ReadingsServer:
             window: seconds that candidates look back.
             labels: node to more labels of its series.
             readings: nodes and their bytes per second; None: the node has no sample.
+            running: whether the clock runs until the next `put`: counters rise, with a new sample every eighth of the
+                window.
 
         Raises:
             HostError: the server has ended, or refuses them.
@@ -98,6 +103,8 @@ class ReadingsServer:
         change: dict[str, Any] = {"rates": [_written(values)]}
         if opposite(metric):
             change["rates"].append(_written(_mirrored(values)))
+        if running:
+            change["running"] = True
         # Unchanged parts are not sent: they take longer than all else.
         if scrape != self._scrape:
             change["scrape"] = scrape

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.deploy.record import Recording
 from schedproof.foundation.errors import SchedproofError
 from schedproof.foundation.http import connect_by_name
@@ -72,6 +73,11 @@ class Component(Protocol):
 
     def stop(self, grace: float) -> None:
         """SIGTERM, then after `grace` seconds SIGKILL; returns when it is gone."""
+
+
+def component_name(candidate: Candidate, process: str = "") -> str:
+    """Return the `Component.name` of one of a candidate's `processes`; "": of its own program."""
+    return f"candidate {candidate.name}{f' {process}' if process else ''}"
 
 
 Client = Callable[[], tuple[ssl.SSLContext, str]]

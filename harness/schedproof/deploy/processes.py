@@ -19,7 +19,7 @@ from schedproof.candidate.placeholders import fill
 from schedproof.clusters.cluster import Identity, Site
 from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
 from schedproof.deploy.accounts import Accounts
-from schedproof.deploy.component import Client, probe
+from schedproof.deploy.component import Client, component_name, probe
 from schedproof.deploy.deployer import DeployMode, Served
 from schedproof.deploy.descendants import own_folders
 from schedproof.deploy.executable import why_not_started
@@ -116,7 +116,7 @@ class ProcessDeployer:
         own = _written(Path(values["files"]), files) if files else ()
         account, variables = self.accounts.lay_out(identity)
         command = Command(
-            name=f"candidate {self._candidate.name}{f' {name}' if name else ''}", argv=fill(spec.command, values),
+            name=component_name(self._candidate, name), argv=fill(spec.command, values),
             log=self._logs / f"{name or 'candidate'}.log", cwd=spec.workdir,
             env={**_environment(self._temporary, values), **variables, **fill(dict(spec.env), values)},
             contained=True, hidden=(self._logs, self._host.logs),

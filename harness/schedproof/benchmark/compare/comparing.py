@@ -68,9 +68,11 @@ def comparisons(rounds: Sequence[Round], baseline: str, *, seed: int) -> list[Co
                 continue
             ours = {round_.block: round_ for round_ in measured}
             blocks = sorted(ours.keys() & theirs.keys())
-            for metric in _metrics(setting.mode):
-                sides = [ours[block] for block in blocks], [theirs[block] for block in blocks]
-                difference = _difference(*sides, metric, seed)
+            sides = [ours[block] for block in blocks], [theirs[block] for block in blocks]
+            differences = {metric: _difference(*sides, metric, seed) for metric in _metrics(setting.mode)}
+            if setting.mode == "drain":
+                differences[_THROUGHPUT] = _heeding(differences[_THROUGHPUT], differences[_TO_DRAIN])
+            for metric, difference in differences.items():
                 found.append(
                     Comparison(
                         workload=setting.workload, mode=setting.mode, rate=setting.rate, metric=metric,
@@ -79,6 +81,19 @@ def comparisons(rounds: Sequence[Round], baseline: str, *, seed: int) -> list[Co
                     )
                 )  # fmt: skip
     return found
+
+
+def _heeding(throughput: Difference, to_drain: Difference) -> Difference:
+    """Return the difference in throughput, which is no faster if the drain took longer.
+
+    Throughput begins with the bindings after the warm-up. A scheduler that plans for a long time, and then binds all
+    pods at once, has more of it, and yet is done later.
+    """
+    longer = to_drain.ratio is not None and to_drain.ratio > 1 and to_drain.bound != "at most"
+    if throughput.verdict != "faster" or not longer:
+        return throughput
+    reason = f"more pods per second once it bound, but it took {to_drain.ratio:.2f} times as long to drain the queue"
+    return dataclasses.replace(throughput, verdict="no difference shown", reason=reason)
 
 
 def _difference(ours: Sequence[Round], theirs: Sequence[Round], metric: str, seed: int) -> Difference:
@@ -104,6 +119,13 @@ def _difference(ours: Sequence[Round], theirs: Sequence[Round], metric: str, see
         return dataclasses.replace(difference, ratio=None, low=None, high=None, verdict="invalid", reason=reason)
     # A faster scheduler has more throughput and less latency; the baseline's value is the ratio's denominator.
     grows = {(side == 0) == ((limit == "faster") == (metric == _THROUGHPUT)) for side, limit in limits}
+    if metric == _TO_DRAIN and False in grows:
+        late = compare(
+            [_valid(round_, _least_to_drain) for round_ in ours], [_valid(round_, value) for round_ in theirs],
+            metric=metric, alpha=ALPHA, minimum_effect=MINIMUM_EFFECT, seed=seed,
+        )  # fmt: skip
+        if late.verdict == "slower":
+            return late.bounded("at least", reason, metric)
     if len(grows) > 1:
         return dataclasses.replace(difference, ratio=None, low=None, high=None, verdict="invalid", reason=reason)
     return difference.bounded("at least" if grows.pop() else "at most", reason, metric)
@@ -133,7 +155,7 @@ def _valid(round_: Round, value: Callable[[Round], float]) -> float | None:
 
 def _metrics(mode: Mode) -> tuple[str, ...]:
     """Return the metrics to compare in a mode. In a drain, latency depends only on a pod's place in the queue."""
-    return (_THROUGHPUT, _CPU) if mode == "drain" else (*_LATENCIES, _CPU)
+    return (_THROUGHPUT, _TO_DRAIN, _CPU) if mode == "drain" else (*_LATENCIES, _CPU)
 
 
 def _latency(name: str) -> Callable[[Round], float]:
@@ -150,10 +172,19 @@ def _cpu_step(round_: Round) -> float:
     return sum(round_.per_pod(TICK) for process in round_.own_processes if process in round_.usage)
 
 
-_THROUGHPUT, _CPU, _LATENCIES = "throughput", "cpu per pod", ("mean", "p50", "p90", "p99")
+def _least_to_drain(round_: Round) -> float:
+    """Return the time to drain; if something other than the scheduler limited the round, the time to its first binding,
+    because all that comes after it might have been faster.
+    """
+    return round_.first_binding if round_.limit else round_.time_to_drain
+
+
+_THROUGHPUT, _TO_DRAIN, _CPU = "throughput", "time to drain", "cpu per pod"
+_LATENCIES = ("mean", "p50", "p90", "p99")
 
 _METRICS: Mapping[str, Callable[[Round], float]] = {
-    _THROUGHPUT: lambda round_: round_.throughput, **{name: _latency(name) for name in _LATENCIES}, _CPU: _cpu_per_pod
+    _THROUGHPUT: lambda round_: round_.throughput, _TO_DRAIN: lambda round_: round_.time_to_drain,
+    **{name: _latency(name) for name in _LATENCIES}, _CPU: _cpu_per_pod,
 }  # fmt: skip
 
 

@@ -35,6 +35,7 @@ Verdict = Literal["faster", "slower", "less", "more", "no difference shown", "in
 
 METRICS: Mapping[str, tuple[Verdict, Verdict]] = {
     "throughput": ("slower", "faster"),
+    "time to drain": ("faster", "slower"),
     "mean": ("faster", "slower"),
     "p50": ("faster", "slower"),
     "p90": ("faster", "slower"),

@@ -37,30 +37,43 @@ class GaugeReadings:
 
 
 class Gauges:
-    """Measures from its creation until `read`, which must be called before the contestant is halted.
+    """Measures the cluster and the machine from its creation, and the contestant from `follow`, until `read`.
+
+    `follow` and `read` must be called while the contestant runs.
 
     Args:
         stage: where the round runs.
-        contestant: whose processes are measured.
-        since_start: whether to take the scheduler's own metrics since it started, instead of from now on.
     """
 
-    def __init__(self, stage: Stage, contestant: Contestant, *, since_start: bool) -> None:
-        ours = host_pids(stage.cluster.host.sandbox.outer_pid)
-        components = {
-            name: ours[component.pid] for name, component in contestant.components.items() if component.pid in ours
-        }
+    def __init__(self, stage: Stage) -> None:
+        self._sandbox = stage.cluster.host.sandbox
+        ours = host_pids(self._sandbox.outer_pid)
         daemons = {process.command.name: process.pid for process in stage.cluster.daemons}
-        pids = components | {name: ours[pid] for name, pid in daemons.items() if pid in ours}
+        pids = {name: ours[pid] for name, pid in daemons.items() if pid in ours}
         pids |= named_below(stage.cluster.roots, _SERVERS)
         self._token = stage.cluster.token
-        self._scheduler = contestant.scheduler
-        self._limits = contestant.client_limits
-        self._own_before = scheduler_metrics.NONE if since_start else self._own() or scheduler_metrics.NONE
-        self._meter = Meter({**pids, "driver": stage.driver.pid}, holders=components.values())
+        self._cluster = Meter({**pids, "driver": stage.driver.pid})
         self._roots = stage.cluster.roots
         self._machine = MachineSample.take(self._roots)
         self.began = time.monotonic()
+
+    def follow(self, contestant: Contestant, *, since_start: bool) -> None:
+        """Measure the contestant's processes too.
+
+        Args:
+            contestant: has been started.
+            since_start: whether its CPU time and its scheduler's own metrics count from its start, instead of from now
+                on. In a drain they do: a candidate without `ready` starts up while it is measured, so that the start-up
+                of any other must count as well.
+        """
+        ours = host_pids(self._sandbox.outer_pid)
+        components = {
+            name: ours[component.pid] for name, component in contestant.components.items() if component.pid in ours
+        }
+        self._scheduler = contestant.scheduler
+        self._limits = contestant.client_limits
+        self._own_before = scheduler_metrics.NONE if since_start else self._own() or scheduler_metrics.NONE
+        self._contestant = Meter(components, holders=components.values(), since_start=since_start)
 
     def _own(self) -> OwnMetrics | None:
         if self._scheduler is None or self._scheduler.exit_code is not None:
@@ -86,7 +99,7 @@ class Gauges:
     def read(self, bound: int) -> GaugeReadings:
         """Read all gauges, after `bound` pods were seen bound."""
         load = self._machine.until(MachineSample.take(self._roots))
-        usage = self._meter.read()
+        usage = self._contestant.read() | self._cluster.read()
         own = self._own_since(bound)
         throttled = "" if own is None else scheduler_metrics.throttled(own, load.seconds, self._limits)
         return GaugeReadings(usage, own, throttled, noise(load))

@@ -34,7 +34,7 @@ class Usage:
 
 
 class Meter:
-    """Measures the usage of processes from its creation until `read`, such as during a round.
+    """Measures the usage of processes from its creation, or from their start, until `read`.
 
     Read before the processes are stopped: the memory of an ended process is not counted, nor its CPU time unless its
     parent is of the same family. A process that began and ended in between counts in its parent's CPU time, if the
@@ -44,11 +44,15 @@ class Meter:
         pids: by name, as in the harness's own /proc (`host_pids`).
         holders: pids of processes that only start and reap others, such as process 1 of a namespace: their memory does
             not count.
+        since_start: whether usage before the creation of the meter counts as well.
     """
 
-    def __init__(self, pids: Mapping[str, int], holders: Iterable[int] = ()) -> None:
+    def __init__(self, pids: Mapping[str, int], holders: Iterable[int] = (), *, since_start: bool = False) -> None:
         self._pids = dict(pids)
         self._holders = frozenset(holders)
+        self._start = dict.fromkeys(self._pids, 0.0)
+        if since_start:
+            return
         table = process_table()
         families = {name: family(pid, table) for name, pid in self._pids.items()}
         for pid in {pid for pids in families.values() for pid in pids}:

@@ -21,7 +21,9 @@ _HEAD = ("Unit pods/s better=higher",)
 
 
 def benchstat(document: BenchDocument) -> str:
-    """Return the text of benchstat.txt. One iteration is one round; `ns/op` is the round's duration."""
+    """Return the text of benchstat.txt. One iteration is one round; `ns/op` is its duration, in a drain from the start
+    of the candidate.
+    """
     machine = platform.machine()
     facts = {
         "goos": platform.system().lower(),
@@ -40,7 +42,8 @@ def _lines(trial: BenchTrial) -> Iterator[str]:
     for measured in trial.measurements:
         name = f"Benchmark{mode}/workload={_word(trial.workload)}{rate}/candidate={_word(measured.candidate)}"
         for round_ in valid(measured):
-            values = {"ns/op": round_.seconds * 1e9}
+            # Older rounds have no time to drain.
+            values = {"ns/op": (round_.time_to_drain or round_.seconds) * 1e9}
             for metric, unit in _UNITS.items():
                 value = METRICS[metric].of(round_)
                 if value is not None and math.isfinite(value):

@@ -62,10 +62,12 @@ METRICS = {
     metric.name: metric
     for metric in (
         Metric("throughput", "higher", lambda round_: round_.throughput, throughput),
+        Metric("time to drain", "lower", lambda round_: round_.time_to_drain, duration),
         *(Metric(name, "lower", _latency(name), duration) for name in ("mean", "p50", "p90", "p95", "p99", "max")),
         Metric("cpu per pod", "lower", _own_cpu_per_pod, duration),
     )
 }
+_FEWEST_SCORED = 100
 _LEAD = {"drain": "throughput", "open-loop": "p99", "one-at-a-time": "p50"}
 """The main metric of each mode."""
 
@@ -115,6 +117,10 @@ class BenchTrial:
     rate: float | None
     measurements: tuple[Measurement, ...]
     comparisons: tuple[Comparison, ...]
+    unlike: tuple[tuple[str, str], ...] = ()
+    """Pairs of a candidate and how its settings differ from the baseline's, so that part of the difference may be
+    theirs.
+    """
 
     @property
     def title(self) -> str:
@@ -131,6 +137,21 @@ class BenchTrial:
         compared = [comparison.metric for comparison in self.comparisons]
         name = _LEAD.get(self.mode, "throughput")
         return METRICS[name if name in compared or not compared or compared[0] not in METRICS else compared[0]]
+
+    @property
+    def shown(self) -> tuple[Metric, ...]:
+        """The metrics for little space: the main metric, in a drain also its whole time, and CPU time."""
+        drained = (METRICS["time to drain"],) if self.mode == "drain" else ()
+        return (self.lead, *drained, METRICS["cpu per pod"])
+
+    def deciding(self, candidate: str) -> Comparison | None:
+        """Return the comparison that shows whether a candidate is faster in this trial: of the main metric, but of the
+        time to drain if that is longer.
+        """
+        to_drain = self.compared(candidate, "time to drain")
+        if to_drain is not None and to_drain.verdict == "slower":
+            return to_drain
+        return self.compared(candidate, self.lead.name)
 
     def of(self, candidate: str) -> Measurement | None:
         """Return a candidate's measurement, or None."""
@@ -156,9 +177,40 @@ def trials(document: BenchDocument) -> list[BenchTrial]:
         return tuple(sorted(found, key=lambda part: names.index(part.candidate)))
 
     return [
-        BenchTrial(number, *setting, listed(document.measurements, setting), listed(document.comparisons, setting))
+        BenchTrial(
+            number,
+            *setting,
+            listed(document.measurements, setting),
+            listed(document.comparisons, setting),
+            _unlike(document, setting[0]),
+        )
         for number, setting in enumerate(sorted(settings, key=lambda setting: workloads.index(setting[0])))
     ]
+
+
+def _unlike(document: BenchDocument, workload: str) -> tuple[tuple[str, str], ...]:
+    run, percentages = document.run, document.run.nodes_to_score
+    nodes = next((found.nodes or 0 for found in document.workloads if found.name == workload), 0)
+    if run.baseline not in percentages:
+        return ()
+
+    def scored(name: str) -> str:
+        return f"{_scored(percentages[name], nodes):,} (percentageOfNodesToScore: {percentages[name] or 'not set'})"
+
+    return tuple(
+        (name, f"of {nodes:,} nodes it scores {scored(name)} for a pod, {run.baseline} {scored(run.baseline)}")
+        for name, percentage in percentages.items()
+        if _scored(percentage, nodes) != _scored(percentages[run.baseline], nodes)
+    )
+
+
+def _scored(percentage: int, nodes: int) -> int:
+    """Return how many feasible nodes kube-scheduler scores at most; source: numFeasibleNodesToFind
+    (pkg/scheduler/schedule_one.go).
+    """
+    if nodes < _FEWEST_SCORED:
+        return nodes
+    return max(_FEWEST_SCORED, nodes * (percentage or max(5, 50 - nodes // 125)) // 100)
 
 
 def candidates(document: BenchDocument) -> list[str]:

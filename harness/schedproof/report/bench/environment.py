@@ -85,9 +85,10 @@ def _limits(document: BenchDocument) -> Markup:
             number(known.get(limit), figures(known[limit]) if limit in known else "not known")
             for limit in ("qps", "burst")
         ]
-        rows.append([name, *shown])
-    caption = "client-side rate limits towards the apiserver, requests per second"
-    return table(caption, ["candidate", "QPS", "burst"], rows) if rows else Markup()
+        percentage = document.run.nodes_to_score.get(name)
+        rows.append([name, *shown, number(percentage, "not set" if percentage == 0 else figures(percentage))])
+    caption = "client-side rate limits towards the apiserver, requests per second, and percentageOfNodesToScore"
+    return table(caption, ["candidate", "QPS", "burst", "nodes to score, %"], rows) if rows else Markup()
 
 
 def _cpu(host: MachineSummary) -> str | None:

@@ -10,7 +10,7 @@ from schedproof.report.bench.document import BenchTrial, doubts
 
 WORDS = {
     "wrong": "WRONG", "lost": "UNACCOUNTED", "invalid": "invalid round", "own": "own metrics differ",
-    "unjudged": "placement not judged",
+    "unlike": "not measured alike", "unjudged": "placement not judged",
 }  # fmt: skip
 """The word for each kind; the worst first."""
 
@@ -53,6 +53,7 @@ def findings(trial: BenchTrial) -> list[BenchFinding]:
 
 
 def _all(trial: BenchTrial) -> Iterator[tuple[str, str, str, str]]:
+    yield from (("unlike", name, name, text) for name, text in trial.unlike)
     for measured in trial.measurements:
         name = measured.candidate
         for round_ in measured.rounds:

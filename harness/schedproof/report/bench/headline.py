@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from schedproof.benchmark.results import BenchDocument, Comparison
 from schedproof.report import templating
-from schedproof.report.bench.document import BenchTrial, candidates, confidence, doubts, trials, typical
+from schedproof.report.bench.document import BenchTrial, Metric, candidates, confidence, doubts, trials, typical
 from schedproof.report.bench.interval import interval
 from schedproof.report.bench.markup import Cell, TableRow, badge, cards, table, verdict
 from schedproof.report.bench.units import ratio, times
@@ -46,7 +46,7 @@ def _sentences(document: BenchDocument, found: list[BenchTrial]) -> dict[str, Ma
 def _compared_in_all(name: str, first: str, found: list[BenchTrial]) -> Markup:
     grouped = collections.defaultdict(list)
     for trial in found:
-        if (comparison := trial.compared(name, trial.lead.name)) is not None:
+        if (comparison := trial.deciding(name)) is not None:
             grouped[comparison.verdict].append(comparison)
     total = sum(map(len, grouped.values()))
     parts = []
@@ -106,8 +106,8 @@ def _grid(document: BenchDocument, found: list[BenchTrial]) -> Markup:
         for name in names:
             measured = trial.of(name)
             parts = [Markup("<b>{}</b>").format(metric.show(typical(measured, metric)))] if measured is not None else []
-            if name != first and (comparison := trial.compared(name, metric.name)) is not None:
-                parts.append(_compared(comparison))
+            if name != first and (comparison := trial.deciding(name)) is not None:
+                parts.append(_compared(comparison, metric))
             worries = doubts(measured).words
             parts += [badge(kind, words) for kind, words in worries]
             row.append(_BREAK.join(parts))
@@ -116,11 +116,12 @@ def _grid(document: BenchDocument, found: list[BenchTrial]) -> Markup:
     return cards("each trial's main metric, and its ratio to the baseline", heads, rows)
 
 
-def _compared(comparison: Comparison) -> Markup:
+def _compared(comparison: Comparison, lead: Metric) -> Markup:
     if (value := comparison.shown_ratio) is None:
         return verdict(comparison.verdict) + _BREAK + _DIM.format(comparison.reason)
+    by = "" if comparison.metric == lead.name else f" by {comparison.metric}"
     ratios = Markup('<span class="number">{} {}</span>').format(times(value), _DIM.format(f"({interval(comparison)})"))
-    return verdict(comparison.verdict) + " " + ratios
+    return verdict(comparison.verdict) + by + " " + ratios
 
 
 def _ratios(comparisons: Iterable[Comparison]) -> str:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from schedproof.benchmark.results import BenchDocument, Comparison, GateResult
-from schedproof.report.bench.document import BenchTrial, candidates, confidence, doubts, trials, troubles, typical
+from schedproof.report.bench.document import (
+    BenchTrial,
+    Metric,
+    candidates,
+    confidence,
+    doubts,
+    trials,
+    troubles,
+    typical,
+)
 from schedproof.report.bench.findings import WORDS, findings
 from schedproof.report.bench.interval import interval
 from schedproof.report.bench.units import duration, times
@@ -41,8 +50,8 @@ def _table(document: BenchDocument, found: Sequence[BenchTrial]) -> list[str]:
         for name in names:
             measured = trial.of(name)
             parts = [metric.show(typical(measured, metric))] if measured is not None else []
-            if name != first and (comparison := trial.compared(name, metric.name)) is not None:
-                parts.append(_compared(comparison))
+            if name != first and (comparison := trial.deciding(name)) is not None:
+                parts.append(_compared(comparison, metric))
             parts += [f"**{words}**" for _, words in doubts(measured).words]
             cells.append("<br>".join(parts))
         rows.append(f"| {' | '.join(cells)} |")
@@ -53,11 +62,12 @@ def _table(document: BenchDocument, found: Sequence[BenchTrial]) -> list[str]:
     return [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *rows, *more]
 
 
-def _compared(comparison: Comparison) -> str:
+def _compared(comparison: Comparison, lead: Metric) -> str:
     if (value := comparison.shown_ratio) is None:
         return f"**{comparison.verdict}**: {_text(comparison.reason)}"
     word = f"{_SYMBOLS.get(comparison.verdict, '')} {comparison.verdict}".strip()
-    return f"**{word}** {times(value)} ({interval(comparison)})"
+    by = "" if comparison.metric == lead.name else f" by {comparison.metric}"
+    return f"**{word}**{by} {times(value)} ({interval(comparison)})"
 
 
 def _worries(found: Sequence[BenchTrial]) -> list[str]:

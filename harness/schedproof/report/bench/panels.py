@@ -31,7 +31,7 @@ from schedproof.report.bench.plot import ChartSeries
 from schedproof.report.bench.units import duration, figures, times
 from schedproof.report.bench.usage import usage_chart
 
-_KINDS = {"wrong": "wrong", "lost": "wrong", "invalid": "invalid", "own": "own", "unjudged": "own"}
+_KINDS = {"wrong": "wrong", "lost": "wrong", "invalid": "invalid", "own": "own", "unlike": "own", "unjudged": "own"}
 _RATIO = Markup('{} <span class="dim">({})</span>')
 _MOST = 20
 """The most findings of a trial that are shown."""
@@ -190,6 +190,7 @@ def _rounds(trial: BenchTrial) -> Markup:
                     number(round_.seconds, duration(round_.seconds)),
                     number(round_.bound, f"{round_.bound:,} of {round_.pods:,}"),
                     number(round_.throughput, figures(round_.throughput)),
+                    number(round_.time_to_drain, duration(round_.time_to_drain)),
                     *(number(value, duration(value)) for value in latency),
                     agrees,
                     Cell(Markup(" ").join(doubt) or "valid"),
@@ -204,6 +205,7 @@ def _rounds(trial: BenchTrial) -> Markup:
         "took",
         "bound",
         "pods/s",
+        "to drain",
         "mean",
         "p50",
         "p90",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.benchmark.results import BenchDocument
-from schedproof.report.bench.document import METRICS, BenchTrial, confidence, doubts, trials, troubles, typical
+from schedproof.report.bench.document import BenchTrial, confidence, doubts, trials, troubles, typical
 from schedproof.report.bench.environment import ceiling
 from schedproof.report.bench.findings import findings
 from schedproof.report.bench.interval import interval
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _STYLES = {"faster": "green", "less": "green", "slower": "bold red", "more": "red", "invalid": "bold magenta"}
-_BESIDE = "cpu per pod"
-"""Shown beside each mode's main metric; the files have the other metrics."""
-_KINDS = {"wrong": "bold red", "lost": "bold red", "invalid": "bold magenta", "own": "yellow", "unjudged": "yellow"}
+_KINDS = {"wrong": "bold red", "lost": "bold red", "invalid": "bold magenta", "own": "yellow", "unlike": "yellow",
+          "unjudged": "yellow"}  # fmt: skip
 _MOST = 8
 """The most findings of a trial that are printed."""
 
@@ -76,7 +75,7 @@ def _table(document: BenchDocument, found: list[BenchTrial]) -> Table:
     table.add_column("measured", overflow="fold", justify="right")
     for trial in found:
         table.add_row(Text(f"{trial.workload}, {trial.title}", "bold"))
-        for metric in (trial.lead, METRICS[_BESIDE]):
+        for metric in trial.shown:
             if (base := typical(trial.of(first), metric)) is not None:
                 table.add_row(Text(f"  {first}"), Text(metric.name), "", "", Text(metric.show(base)))
             for comparison in (comparison for comparison in trial.comparisons if comparison.metric == metric.name):
@@ -86,7 +85,8 @@ def _table(document: BenchDocument, found: list[BenchTrial]) -> Table:
                     if kind != comparison.verdict:
                         verdict.append(f" {words}", "bold red" if kind == "wrong" else "magenta")
                 value = comparison.shown_ratio
-                if value is None and metric is trial.lead and comparison.reason:
+                overruled = metric is trial.lead and trial.deciding(comparison.candidate) is not comparison
+                if ((value is None and metric is trial.lead) or overruled) and comparison.reason:
                     verdict.append(f" ({comparison.reason})")
                 ratios = f"{times(value)} ({interval(comparison)})" if value is not None else ""
                 table.add_row(
