@@ -188,6 +188,7 @@ def test_running_readings_go_on_as_a_real_server_would_have_them(tmp_path: Path)
     binary = resolve(["readings-server"], progress=ConsoleProgress())["readings-server"].path
     loads, window = {"node-a": 1e5, "node-b": 4e5, "node-c": 1e5}, 2.0
     labels = {node: node_labels(node, f"198.18.1.{number}") for number, node in enumerate(loads)}
+    received = f'{RECEIVED}{{device="eth0"}}'
 
     def asked(url: str, query: str) -> dict[str, tuple[float, float]]:
         """Node to the moment of the evaluation and the value."""
@@ -196,13 +197,13 @@ def test_running_readings_go_on_as_a_real_server_would_have_them(tmp_path: Path)
 
     with contextlib.closing(ReadingsServer(binary, tmp_path)) as server:
         server.put(RECEIVED, "eth0", window, labels, list(loads.items()))
-        still = asked(server.url, f"timestamp({RECEIVED})")
+        still = asked(server.url, f"timestamp({received})")
         server.put(RECEIVED, "eth0", window, labels, list(loads.items()), running=True)
-        first = {query: asked(server.url, query) for query in (f"timestamp({RECEIVED})", RECEIVED)}
+        first = {query: asked(server.url, query) for query in (f"timestamp({received})", received)}
 
         def renewed() -> dict[str, tuple[float, float]]:
-            stamps = asked(server.url, f"timestamp({RECEIVED})")
-            if stamps["node-a"][1] <= first[f"timestamp({RECEIVED})"]["node-a"][1]:
+            stamps = asked(server.url, f"timestamp({received})")
+            if stamps["node-a"][1] <= first[f"timestamp({received})"]["node-a"][1]:
                 raise NotYet(str(stamps))
             return stamps
 
@@ -211,14 +212,15 @@ def test_running_readings_go_on_as_a_real_server_would_have_them(tmp_path: Path)
             assert 0 <= evaluated - stamp < window / SAMPLES
             assert abs(evaluated - time.time()) < DAEMON_READY.seconds
             assert stamp > still[node][1]
-        series = requests.get(f"{server.url}/api/v1/query", {"query": f"{RECEIVED}[2s]"}, timeout=30).json()
+        series = requests.get(f"{server.url}/api/v1/query", {"query": f"{received}[2s]"}, timeout=30).json()
         for one in series["data"]["result"]:
             samples = [(moment, float(value)) for moment, value in one["values"]]
             assert len(samples) == SAMPLES
             risen = [(b - a) / (after - before) for (before, a), (after, b) in itertools.pairwise(samples)]
-            assert risen == pytest.approx([loads[one["metric"]["node"]]] * (SAMPLES - 1))
-            assert samples[-1][1] > first[RECEIVED][one["metric"]["node"]][1]
-        rates = {node: rate for node, (_, rate) in asked(server.url, f"rate({RECEIVED}[2s])").items()}
+            # The moments have a resolution of 0.2 microseconds.
+            assert risen == pytest.approx([loads[one["metric"]["node"]]] * (SAMPLES - 1), rel=1e-4)
+            assert samples[-1][1] > first[received][one["metric"]["node"]][1]
+        rates = {node: rate for node, (_, rate) in asked(server.url, f"rate({received}[2s])").items()}
         assert rates == pytest.approx(loads)
         assert rates["node-a"] == rates["node-c"]
 
