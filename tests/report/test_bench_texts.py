@@ -182,3 +182,14 @@ def test_file_without_pods_has_only_the_header(tmp_path: Path) -> None:
 
 def test_controller_is_in_every_text() -> None:
     assert all(CONTROLLER in text for text in (summary(read()), benchstat(read()), at_terminal(document())))
+
+
+def test_terminal_says_why_more_throughput_is_not_faster() -> None:
+    bench = document()
+    compared = next(each for each in bench["comparisons"] if each["mode"] == "drain" and each["candidate"] == PLUGIN)
+    compared |= {"verdict": "no difference shown", "ratio": 1.33, "reason": "more pods per second once it bound"}
+    bench["comparisons"].append({**compared, "metric": "time to drain", "verdict": "slower", "ratio": 9.5})
+    text = " ".join(at_terminal(bench, width=200).split())
+    assert "throughput no difference shown (more pods per second once it bound) 1.33" in text
+    assert "time to drain slower 9.50" in text
+    assert "time to drain" not in at_terminal(document())
