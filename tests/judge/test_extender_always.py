@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from schedproof.candidate.claims import Claims
+from schedproof.history.observations import CLIENT_LEFT, IDLE_CLOSED, REFUSED_HERE
 from schedproof.judge.rulings.extender_calls import calls
 from schedproof.judge.rulings.scored import unscored
 from schedproof.judge.rulings.timeline import timeline
@@ -94,6 +95,31 @@ def test_filter_that_returns_an_error_has_answered() -> None:
     h = answered_case()
     h.call("filter", error="no readings", answered=None)
     assert h.verdict(ANSWERS).outcome == "passed"
+
+
+@pytest.mark.parametrize("loss", [{"cut": True}, {"status": 0, "broken": f"{REFUSED_HERE}: a frame"}])
+@pytest.mark.parametrize("unreadable", ["", "it ends in the middle"])
+def test_nothing_is_proved_by_calls_that_the_tap_did_not_record(loss: dict[str, Any], unreadable: str) -> None:
+    h = answered_case()
+    h.call("filter", unreadable=unreadable, json=not unreadable, **loss)
+    told(h.verdict(ANSWERS), "invalid", "record-incomplete", "filter")
+
+
+def test_a_request_that_crossed_the_end_of_an_idle_connection_does_not_count() -> None:
+    h = answered_case()
+    h.call("filter", status=0, json=False, broken=IDLE_CLOSED, unreadable="nothing")
+    assert h.verdict(ANSWERS).outcome == "passed"
+    h.call("filter", status=0, json=False, broken="the connection was closed", unreadable="nothing")
+    told(h.verdict(ANSWERS), "failed", "call-failed", "filter got no response: the connection was closed")
+
+
+def test_a_response_that_was_read_before_its_end_counts() -> None:
+    """kube-scheduler reads one JSON value, and does not wait for the end."""
+    h = answered_case()
+    h.call("filter", status=200, broken=CLIENT_LEFT, unreadable="")
+    h.call("filter", status=500, json=False, broken=CLIENT_LEFT, unreadable="nothing")
+    assert len(calls(h.history(), "filterVerb")) == 3
+    told(h.verdict(ANSWERS), "failed", "call-failed", "500")
 
 
 # -- while the harness has stopped a process

@@ -95,6 +95,8 @@ class Http2Client:
         """Whether the server accepts no further request on this connection."""
         self.error = ""
         """Why the connection, or its request, cannot go on; "" if it can."""
+        self.refused_here = False
+        """Whether it is h2 that cannot go on: its rules are not all those of Go's client."""
         self.farewell = ""
         """The GOAWAY with which the server announces the end of the connection, if there was one."""
         self._begin_next()
@@ -201,7 +203,8 @@ class Http2Client:
         try:
             events = self._connection.receive_data(frame)
         except h2.exceptions.ProtocolError as error:
-            self._fail(f"{type(error).__name__}: {error}")
+            self.refused_here = True
+            self._fail(str(error))
             return b""
         response = b"".join(self._translate(event) for event in events)
         if not self.error:
@@ -289,6 +292,15 @@ class Http2Socket:
     def __init__(self, connection: ssl.SSLSocket) -> None:
         self._socket = connection
         self._client = Http2Client()
+
+    def settimeout(self, seconds: float | None) -> None:
+        self._socket.settimeout(seconds)
+
+    def setsockopt(self, level: int, option: int, value: int) -> None:
+        self._socket.setsockopt(level, option, value)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
 
     def sendall(self, data: bytes) -> None:
         self._client.send(data)

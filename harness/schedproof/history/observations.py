@@ -10,8 +10,11 @@ from typing_extensions import TypedDict
 from schedproof.history.record import Number, OfCase, Record
 
 CLIENT_LEFT = "the client ended the connection"
-IDLE_CLOSED = "the server closed its idle connection as the request was sent"
 """The `error` of a request whose client has disconnected."""
+IDLE_CLOSED = "the server closed its idle connection as the request was sent"
+"""Likewise of a request that crossed the end of its connection, which no client can avoid."""
+REFUSED_HERE = "the tap cannot read it"
+"""The beginning of an `error` that another client might not have had."""
 
 
 class _Metadata(TypedDict):

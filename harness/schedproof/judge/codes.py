@@ -440,7 +440,7 @@ CODES: Mapping[str, Code] = {
     ),
     "record-incomplete": Code(
         "a part of the record that the clause needs is lost",
-        "check the cause that the finding names, such as a full disk or an apiserver that cannot write its audit log",
+        "the finding names what is lost; of calls that are too long: try fewer or smaller nodes, or HTTP/1.1",
     ),
     "rights-not-recorded": Code(
         "the record does not have the candidate's declared rights",

@@ -16,6 +16,7 @@ from schedproof.history.history import History
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import ANSWERED, AUDIT, PREFERRED, Clause
 from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.rulings.extender_calls import lost_calls
 from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.symptoms import symptoms
 from schedproof.judge.verdict import JUDGE_RAISED, Finding, Verdict, invalid
@@ -105,10 +106,7 @@ def _judge(history: History, clause_id: str) -> Verdict:
         finding = invalid(
             "cut-short", "a deadline was missed, and the rest of the trial was skipped", **finding.evidence
         )
-    if finding.outcome == "passed" and clause.last and clause.needs >= AUDIT and (lost := history.lost_requests):
-        finding = invalid(
-            "record-incomplete", f"the apiserver could not write {lost} events to its audit log", **finding.evidence
-        )
+    finding = _unless_lost(history, clause, finding)
     if finding.outcome == "invalid" and cause and cause != clause_id:
         return dependent(clause, cause)
     verdict = Verdict(clause.id, clause.level, finding.outcome, finding.summary, finding.evidence, finding.code)
@@ -122,6 +120,20 @@ def _judge(history: History, clause_id: str) -> Verdict:
         summary = f"holds, but candidate.yaml excludes it ({exclusion.reason}): remove the exclusion"
         return dataclasses.replace(verdict, summary=summary, code="outdated-exclusion", stale=True)
     return verdict
+
+
+def _unless_lost(history: History, clause: Clause, finding: Finding) -> Finding:
+    """The finding; `invalid` if it rests on a part of the record that is lost.
+
+    That no request or event was found proves nothing if the apiserver could not write all of them to its audit log. A
+    finding about calls of an extender rests on each of them in full.
+    """
+    gap = ""
+    if finding.outcome == "passed" and clause.last and clause.needs >= AUDIT and (count := history.lost_requests):
+        gap = f"the apiserver could not write {count} events to its audit log"
+    elif finding.outcome in ("passed", "failed") and profile_of(clause.id) == "extender":
+        gap = lost_calls(history, None if clause.last else clause.id)
+    return invalid("record-incomplete", gap, **finding.evidence) if gap else finding
 
 
 def _safely(clause: Clause, history: History, left_out: Sequence[str], *, blocked: bool) -> Finding:

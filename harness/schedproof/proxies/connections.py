@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.http2 import Http2Client, speaks_http2
+from schedproof.history.observations import REFUSED_HERE
 
 if TYPE_CHECKING:
     from schedproof.proxies.relay import Relay  # circular import
@@ -141,7 +142,7 @@ class Upstream(asyncio.Protocol):
             if http2.refused:
                 relay.upstream_refused(bytes(http2.sent), http2.error)
             else:
-                relay.upstream_lost(None, http2.error)
+                relay.upstream_lost(None, f"{REFUSED_HERE}: {http2.error}" if http2.refused_here else http2.error)
 
     def eof_received(self) -> None:
         if self.relay is not None and self._http2 is None:

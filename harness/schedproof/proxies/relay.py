@@ -93,7 +93,7 @@ class Relay:
         self._refused = b""
         self._led_back = False
         self._has_come = False
-        self._idle_seconds = 0.0
+        self._idle_seconds = -1.0  # on a new connection
         self._held: list[bytes] = []
         self._timer: asyncio.TimerHandle | None = None
 

@@ -69,7 +69,9 @@ class Tap:
         self.server_name = server_name
         self.permits = permits
         self.elsewhere = elsewhere
-        self.url = f"{'http' if serving is None else 'https'}://{address}:{port}"
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        host = f"[{address}]" if ":" in address else address
+        self.url = f"{'http' if serving is None else 'https'}://{host}:{port}"
         self._record = record
         self._serving = serving
         self._trust = trust
@@ -78,7 +80,7 @@ class Tap:
         self._welcoming: set[asyncio.Task[None]] = set()
         self._era = 0
         self._closed = False
-        self._socket = socket.socket()
+        self._socket = socket.socket(family)
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._socket.bind((address, port))

@@ -58,7 +58,7 @@ class Ports:
         reservation = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             reservation.bind(f"\0schedproof-port-{port}")
-            with socket.socket() as probe:
+            with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind((address, port))
                 # Two sockets may share a bound address; only listening tells that no other process does.

@@ -12,7 +12,7 @@ from typing import Any
 
 from schedproof.documents.extender_answers import verb_of
 from schedproof.history.history import History
-from schedproof.history.observations import CLIENT_LEFT, IDLE_CLOSED, ExtenderCall, Manifest
+from schedproof.history.observations import CLIENT_LEFT, IDLE_CLOSED, REFUSED_HERE, ExtenderCall, Manifest
 
 DEFAULT_TIMEOUT = 5.0
 """Seconds: DefaultExtenderTimeout."""
@@ -57,8 +57,8 @@ def verb(history: History, call: ExtenderCall) -> str:
 def calls(history: History, name: str, case: str | None = None, by: str = "scheduler") -> list[ExtenderCall]:
     """Calls of a configured verb (`filterVerb`) that began within the case, or in the whole run.
 
-    Without calls that a fault was injected into, and calls that were cut short by neither the extender nor a timeout:
-    see `_cut_short`.
+    Without calls that a fault was injected into, calls that were cut short by neither the extender nor a timeout
+    (`_cut_short`), and calls that are not recorded in full (`lost`).
     """
     begin, end = (0.0, float("inf")) if case is None else history.span(case)
     return [
@@ -68,9 +68,24 @@ def calls(history: History, name: str, case: str | None = None, by: str = "sched
         and begin <= record.begun <= end
         and not record.fault
         and not _cut_short(history, record)
+        and not (record.cut or record.broken.startswith(REFUSED_HERE))
         and record.status not in _REPEATED
         and verb(history, record) == name
     ]
+
+
+def lost_calls(history: History, case: str | None = None) -> str:
+    """What the tap has not recorded of the calls that began within the case, or in the whole run; "" if nothing.
+
+    A clause about calls is not proved then: neither their requests nor their responses are known in full.
+    """
+    begin, end = (0.0, float("inf")) if case is None else history.span(case)
+    seen = [record for record in history.of(ExtenderCall) if begin <= record.begun <= end and not record.fault]
+    if cut := [call for call in seen if call.cut]:
+        return f"{len(cut)} calls were longer than the tap records, as {cut[0].request} of {cut[0].bytes} bytes"
+    if refused := [call for call in seen if call.broken.startswith(REFUSED_HERE)]:
+        return f"{refused[0].request}: the tap could not read what kube-scheduler may have read ({refused[0].broken})"
+    return ""
 
 
 def _cut_short(history: History, call: ExtenderCall) -> bool:
@@ -114,6 +129,8 @@ def answered_in_time(history: History, call: ExtenderCall) -> bool:
 def never_called(history: History, names: str) -> str:
     """The sentence that verbs were not called, and why that may be."""
     text = f"kube-scheduler never called {names}"
+    if redirects := [call for call in history.of(ExtenderCall) if call.status in _REPEATED]:
+        return f"{redirects[0].request} was redirected past the tap: what followed is not recorded"
     config = configuration(history)
     managed = {resource["name"] for resource in config.get("managedResources") or ()}
     if managed and not any(managed & _asked_for(pod) for pod in history.own_pods().values()):

@@ -29,7 +29,7 @@ def unscored(history: History, case: str) -> str:
     kube-scheduler ignores that, and places the pod anywhere.
     """
     for call in _prioritized(history, case):
-        if call.status != HTTPStatus.OK or call.scores is None:
+        if not call.cut and (call.status != HTTPStatus.OK or call.scores is None):
             return f"for {call.pod}, {described(call)}: kube-scheduler ignores that silently"
     return ""
 
