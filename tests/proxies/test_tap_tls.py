@@ -71,6 +71,11 @@ def test_without_an_authority_nothing_is_verified(authority: Authority) -> None:
     assert greets(trust_of({"insecure": True}), server, "elsewhere")
 
 
+def test_insecure_with_an_authority_is_refused_as_by_kube_scheduler(authority: Authority) -> None:
+    with pytest.raises(ValueError, match="insecure"):
+        trust_of({"insecure": True, "caFile": str(authority.certificate)})
+
+
 def test_only_the_configured_authority_is_trusted_by_file_and_by_data(authority: Authority, tmp_path: Path) -> None:
     server, stranger = server_context(authority.server("x")), Authority(tmp_path / "theirs").certificate
     for config in ({"caFile": str(authority.certificate)}, {"caData": data(authority.certificate)}):

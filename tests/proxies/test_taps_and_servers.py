@@ -168,6 +168,27 @@ def test_taps_and_servers_may_have_ipv6_addresses() -> None:
         assert client.getresponse().read() == b"[]"
 
 
+def test_a_query_in_utf8_is_permitted_and_passed_on_as_it_is(listener: Listener) -> None:
+    listener.tap.permits = lambda method, _: method == "GET"
+    request = 'GET /api/v1/query?query=up{a="ü"} HTTP/1.1\r\nHost: x\r\n\r\n'.encode()
+    with socket.create_connection(("127.0.0.1", int(listener.tap.url.rpartition(":")[2])), STUCK) as client:
+        client.sendall(request)
+        server = listener.accept()
+        assert read_request(server).startswith(request.partition(b"\r\n")[0])
+        server.sendall(OK)
+        assert client.recv(1 << 16) == OK
+    assert [(call.path, call.status) for call in listener.exchanges] == [('/api/v1/query?query=up{a="%C3%BC"}', 200)]
+
+
+def test_what_could_be_a_request_that_is_not_permitted_is_refused(listener: Listener) -> None:
+    listener.tap.permits = lambda method, _: method == "GET"
+    with socket.create_connection(("127.0.0.1", int(listener.tap.url.rpartition(":")[2])), STUCK) as client:
+        client.sendall(b"GET /a HTTP/1.1\r\nHost : x\r\n\r\n")
+        answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert [(call.status, bool(call.error)) for call in listener.exchanges] == [(400, True)]
+
+
 def test_a_body_that_is_longer_than_is_kept_is_marked(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "KEPT", 10)
     monkeypatch.setattr("schedproof.proxies.messages.KEPT", 10)

@@ -24,6 +24,7 @@ _BLANK_LINE = re.compile(rb"\n\r?\n")
 _HEADER = re.compile(rb"^([^:\r\n]+):([^\r\n]*)", re.MULTILINE)
 _LOOSE_LINE = re.compile(rb"^(HTTP/1\.[01] ) +")
 _LOOSE_HEADER = re.compile(rb"^[!-9;-~]+[ \t]+:[^\n]*\n", re.MULTILINE)
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -104,10 +105,13 @@ class RequestReader(_MessageReader):
         If the request is not readable, return all bytes, including those of the head.
         """
         begun = self.begun
+        parsed = data
         if not begun:
+            if b"\n" not in self._start:
+                parsed = _with_ascii_line(data)
             self._start += data
         if self.readable:
-            self._parse(data)
+            self._parse(parsed)
         if not begun:
             if not self.begun:
                 return b"", b""
@@ -172,9 +176,8 @@ class RequestReader(_MessageReader):
         assert self.head is not None
         base = urlsplit(upstream)
         line, rest = self._raw_head.split(b"\n", 1)
-        target = self.head.target
-        if target.startswith(b"/") and (path := base.path.rstrip("/").encode()):
-            line = line.replace(target, path + target, 1)
+        if self.head.target.startswith(b"/") and (path := base.path.rstrip("/").encode()):
+            line = line.replace(b"/", path + b"/", 1)
         rest = _HOST.sub(lambda found: found[1] + base.netloc.rpartition("@")[2].encode(), rest)
         rest = _MARK.sub(b"", rest)
         if base.username == USER:
@@ -311,6 +314,15 @@ _SHOWN = 40
 _SWITCHING = 101
 _BODILESS = (_SWITCHING, 204, 304)
 _FRAMING = (b"content-length", b"transfer-encoding", b"content-encoding", b"trailer")
+
+
+def _with_ascii_line(data: bytes) -> bytes:
+    """Return the beginning of a request with its first line percent-encoded where it is not ASCII.
+
+    h11 refuses what Go's servers accept there, and what some clients send: a query in UTF-8.
+    """
+    line, end, rest = data.partition(b"\n")
+    return _NOT_ASCII.sub(lambda found: b"%%%02X" % found[0][0], line) + end + rest
 
 
 def led_back(head: bytes, server: str, tap: str) -> bytes:

@@ -29,6 +29,7 @@ better evidence than none, for a server that does not notice.
 _LEAST_IDLE = 1.0
 """Seconds: no usual server closes idle connections sooner. Then a request may cross the end of its connection, which
 no HTTP/1.1 client can avoid."""
+_UNREADABLE = "not readable as HTTP/1"
 _HELD = 64 << 10
 _HELD_SECONDS = 0.02
 """The last piece of a response is held until the next piece or the end of the response arrives, but no longer than
@@ -160,7 +161,7 @@ class Relay:
         begun = self._request.begun
         body, self._ahead = self._request.feed(data)
         if self._line.permits is not None and not self._request.readable:
-            self.give_up("not readable as HTTP/1")  # the server might parse it as a request that is not permitted
+            self._refuse_unreadable(begun=begun)
             return
         if self._request.begun and not begun:
             self._pending += body  # with the head, in one segment
@@ -174,6 +175,14 @@ class Relay:
             self._answer_locally()
             if self._recorded:
                 self._next()
+
+    def _refuse_unreadable(self, *, begun: bool) -> None:
+        """Refuse, as Go's servers do, what the server might parse as a request that is not permitted."""
+        if begun:
+            self.give_up(_UNREADABLE)
+        else:
+            self._request.complete = True
+            self._respond(HTTPStatus.BAD_REQUEST, "400 Bad Request", error=_UNREADABLE)
 
     def _begin(self) -> None:
         """Decide how to handle a request whose head has arrived."""

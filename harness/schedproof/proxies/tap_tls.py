@@ -53,6 +53,7 @@ def trust_of(config: Mapping[str, str | bool]) -> ssl.SSLContext:
 
     Raises:
         OSError: a file cannot be read, or is not a certificate or key.
+        ValueError: kube-scheduler refuses this combination (client-go's TLSConfigFor).
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -61,7 +62,9 @@ def trust_of(config: Mapping[str, str | bool]) -> ssl.SSLContext:
     context.options |= ssl.OP_NO_RENEGOTIATION
     context.hostname_checks_common_name = False
     authority = _pem(config, "ca")
-    if authority is None or config.get("insecure"):
+    if authority is not None and config.get("insecure"):
+        raise ValueError("insecure excludes a CA: kube-scheduler does not start with both")
+    if authority is None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     else:
