@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from schedproof.foundation.http import connect, exchange
+from schedproof.foundation.http import connect, exchange, redirected
 
 
 @pytest.fixture
@@ -63,3 +63,19 @@ def test_a_refused_connection_has_status_0_and_the_error() -> None:
 def test_the_scheme_of_the_url_decides_on_tls() -> None:
     assert isinstance(connect("https://127.0.0.1:1", 5), http.client.HTTPSConnection)
     assert not isinstance(connect("http://127.0.0.1:1", 5), http.client.HTTPSConnection)
+
+
+@pytest.mark.parametrize(
+    ("status", "location", "onward"),
+    [
+        (307, "/filter/", "/filter/"),
+        (308, "https://server:80/v2/filter?a=b", "/v2/filter?a=b"),
+        (307, "other", "/v1/other"),
+        (307, "https://server", "/"),
+        (302, "/filter/", ""),
+        (307, None, ""),
+        (200, "/filter/", ""),
+    ],
+)
+def test_only_redirects_that_keep_the_method_are_followed(status: int, location: str | None, onward: str) -> None:
+    assert redirected("/v1/filter", status, location) == onward

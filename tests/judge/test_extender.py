@@ -488,7 +488,7 @@ def test_refused_malformed_calls_pass() -> None:
     [
         ({"error": "", "answer": "{}"}, "filter responded with 200 ({})"),
         ({"status": 302, "error": ""}, "filter responded with 302"),
-        ({"status": 0, "error": "", "json": False}, "filter responded with nothing"),
+        ({"status": 0, "error": "", "json": False}, "filter got no response"),
         # The response of the tap if the extender does not answer.
         ({"status": 502, "error": "", "json": False}, "filter responded with 502"),
     ],

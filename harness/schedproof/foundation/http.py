@@ -7,7 +7,7 @@ import http.client
 import ssl
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from schedproof.foundation.http2 import Http2Socket, speaks_http2
 
@@ -59,6 +59,20 @@ def connect_by_name(
     return connection
 
 
+MOST_REDIRECTS = 10
+"""Go's client follows no more."""
+
+
+def redirected(path: str, status: int, location: str | None) -> str:
+    """The path at the same server at which a client repeats a request after this response; "" if it does not.
+
+    A client repeats the method and the body after 307 and 308 only.
+    """
+    if status not in (http.client.TEMPORARY_REDIRECT, http.client.PERMANENT_REDIRECT) or not location:
+        return ""
+    return urlunsplit(("", "", *urlsplit(urljoin(path, location))[2:4], "")) or "/"
+
+
 def exchange(
     connection: http.client.HTTPConnection,
     method: str,
@@ -66,11 +80,25 @@ def exchange(
     body: bytes | None = None,
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[int, str]:
-    """The status and the text of the response; 0 and the error if there was none. Closes the connection."""
+    """The status and the text of the response; 0 and the error if there was none. Closes the connection.
+
+    It follows redirects at the same server, as Go's client does.
+    """
     with contextlib.closing(connection):
         try:
-            connection.request(method, path, body, dict(headers))
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode(errors="replace")
+            return _follow(connection, method, path, body, headers)
         except (OSError, http.client.HTTPException) as error:
             return 0, f"{type(error).__name__}: {error}"
+
+
+def _follow(
+    connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+) -> tuple[int, str]:
+    for _ in range(MOST_REDIRECTS):
+        connection.request(method, path, body, dict(headers))
+        answer = connection.getresponse()
+        text = answer.read().decode(errors="replace")
+        path = redirected(path, answer.status, answer.headers["Location"])
+        if not path:
+            break
+    return answer.status, text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Annotated, Any, NotRequired
 
 from pydantic import ConfigDict, Field, GetPydanticSchema
@@ -257,6 +258,11 @@ class ExtenderCall(Tapped, kind="extender"):
     """Whether the response is complete."""
     unreadable: str | None = None
     """Why kube-scheduler cannot read the response, empty if it can; missing in older histories."""
+
+    @property
+    def is_redirect(self) -> bool:
+        """Whether Go's client sends the same request to another URL: the response to the following call counts."""
+        return self.status in (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
 
 
 # -- what the candidate runs as, and says

@@ -244,7 +244,9 @@ def _unanswered(history: History, begin: float, end: float, finding: Finding) ->
     """The first call without a usable response; for a choice of nodes, of the calls for the pods that it is about."""
     about = {decision["pod"] for decision in finding.evidence.get("decisions", ())} if finding.code in _CHOSEN else None
     for call in history.of(ExtenderCall):
-        if call.by != "scheduler" or call.fault or not begin <= call.begun <= end or (about and call.pod not in about):
+        if call.by != "scheduler" or call.fault or call.is_redirect or not begin <= call.begun <= end:
+            continue
+        if about and call.pod not in about:
             continue
         if unanswered(call):
             yield Symptom("call-unanswered", f"{call.request}: no response", described(call))

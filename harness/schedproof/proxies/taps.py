@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from schedproof.foundation.http import connect_by_name
+from schedproof.foundation.http import connect_by_name, redirected
 from schedproof.proxies.connections import Client
 from schedproof.proxies.exchange import Exchange, Fault
 from schedproof.proxies.relay import Relay
@@ -147,9 +147,8 @@ class Tap:
     def record(self, exchange: Exchange) -> None:
         """Record an exchange; one that follows a redirect with the path of the redirected request."""
         path = self._redirected.get(exchange.path, exchange.path)
-        if exchange.location:
-            location = urlsplit(exchange.location)
-            self._redirected[location._replace(scheme="", netloc="").geturl()] = path
+        if onward := redirected(exchange.path, exchange.status, exchange.location):
+            self._redirected[onward] = path
         self._record(exchange if path == exchange.path else dataclasses.replace(exchange, path=path))
 
     # -- in the tap's own thread

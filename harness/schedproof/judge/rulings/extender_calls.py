@@ -16,8 +16,6 @@ from schedproof.history.observations import CLIENT_LEFT, IDLE_CLOSED, REFUSED_HE
 
 DEFAULT_TIMEOUT = 5.0
 """Seconds: DefaultExtenderTimeout."""
-_REPEATED = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
-"""Go's client follows these with the same method and body: the response to the following call counts."""
 
 
 def configuration(history: History) -> Mapping[str, Any]:
@@ -69,7 +67,7 @@ def calls(history: History, name: str, case: str | None = None, by: str = "sched
         and not record.fault
         and not _cut_short(history, record)
         and not (record.cut or record.broken.startswith(REFUSED_HERE))
-        and record.status not in _REPEATED
+        and not record.is_redirect
         and verb(history, record) == name
     ]
 
@@ -129,7 +127,7 @@ def answered_in_time(history: History, call: ExtenderCall) -> bool:
 def never_called(history: History, names: str) -> str:
     """The sentence that verbs were not called, and why that may be."""
     text = f"kube-scheduler never called {names}"
-    if redirects := [call for call in history.of(ExtenderCall) if call.status in _REPEATED]:
+    if redirects := [call for call in history.of(ExtenderCall) if call.is_redirect]:
         return f"{redirects[0].request} was redirected past the tap: what followed is not recorded"
     config = configuration(history)
     managed = {resource["name"] for resource in config.get("managedResources") or ()}

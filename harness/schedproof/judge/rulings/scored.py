@@ -49,5 +49,9 @@ def _prioritized(history: History, case: str) -> list[ExtenderCall]:
     return [
         call
         for call in history.of(ExtenderCall)
-        if verb and call.by == "scheduler" and f"/{call.request}".endswith(f"/{verb}") and begin <= call.begun <= end
+        if verb
+        and call.by == "scheduler"
+        and not call.is_redirect
+        and f"/{call.request}".endswith(f"/{verb}")
+        and begin <= call.begun <= end
     ]

@@ -16,6 +16,7 @@ from typing import Any
 
 from schedproof.candidate.kinds import ExtenderConfig
 from schedproof.clusters.api import Manifest
+from schedproof.foundation.http import MOST_REDIRECTS
 from schedproof.normalization.answer import Answer, Readings
 from schedproof.normalization.surfaces.kept_alive import KeptAlive
 from schedproof.normalization.surfaces.life import Life
@@ -113,8 +114,13 @@ class ExtenderSurface:
     def _post(self, path: str, body: bytes) -> Exchange:
         headers = {"Content-Type": "application/json", "Accept-Encoding": _TAKEN}
         begin = time.monotonic()
+        seconds, onward = self._config.http_timeout or _TIMEOUT, path
         try:
-            response = self._client.post(path, body, headers, self._config.http_timeout or _TIMEOUT)
+            for _ in range(MOST_REDIRECTS + 1):
+                response = self._client.post(onward, body, headers, seconds)
+                if not response.location:
+                    break
+                onward = response.location
         finally:
             seconds = time.monotonic() - begin
             self.waited += seconds

@@ -10,17 +10,23 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping
 
+from schedproof.foundation.http import redirected
+
 _ENDED = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 """Errors by which a connection shows that the other side has closed it, besides end of file."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Response:
-    """A response. `content` has no transfer encoding, but still its content coding, which `encoding` names."""
+    """A response. `content` has no transfer encoding, but still its content coding, which `encoding` names.
+
+    `location` is the path at which the request is to be repeated, "" if it is not.
+    """
 
     status: int
     encoding: str
     content: bytes
+    location: str = ""
 
 
 class KeptAlive:
@@ -85,7 +91,10 @@ class KeptAlive:
             # delays the acknowledgement by 40 ms unless this option is set again for each response.
             connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
             answer = connection.getresponse()
-            response = Response(answer.status, answer.getheader("Content-Encoding", ""), answer.read())
+            response = Response(
+                answer.status, answer.getheader("Content-Encoding", ""), answer.read(),
+                redirected(path, answer.status, answer.getheader("Location")),
+            )  # fmt: skip
         except BaseException:
             connection.close()
             raise

@@ -165,7 +165,7 @@ def judge_malformed(history: History, case: str) -> Finding:
 
     For valid JSON that lacks a field, any response is right: only a dropped connection is wrong.
     """
-    made = [record for record in history.of(ExtenderCall, case) if record.by == "harness"]
+    made = [record for record in history.of(ExtenderCall, case) if record.by == "harness" and not record.is_redirect]
     if not made:
         return invalid("not-tried", "no malformed call was made")
     for call in made:
@@ -320,7 +320,7 @@ def judge_healthz(history: History, case: str) -> Finding:
 
 
 def _own_calls(history: History, case: str) -> list[ExtenderCall]:
-    return [record for record in history.of(ExtenderCall, case) if record.by == "harness"]
+    return [record for record in history.of(ExtenderCall, case) if record.by == "harness" and not record.is_redirect]
 
 
 def _answered(history: History, case: str) -> Finding | None:
