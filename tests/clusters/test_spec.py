@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from schedproof.clusters.spec import ClusterSpec, KindSpec, NodeSpec, load_kind_spec, load_spec
+from schedproof.clusters.spec import ClusterSpec, KindSpec, NodeSpec, load_kind_spec, load_spec, machine_of
+from schedproof.daemons.scrape_defaults import Machine
 from schedproof.documents.problems import DescriptorError, Problem
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
@@ -274,3 +275,12 @@ def test_an_error_in_a_kind_cluster_names_the_line_and_the_field(tmp_path: Path,
 def test_more_than_16_workers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--nodes 17: expected 1 to 16"):
         load_kind(tmp_path, "{}", count=17)
+
+
+def test_the_machine_of_a_node_has_what_the_node_object_says() -> None:
+    spec = NodeSpec("n", {"cpu": "1500m", "memory": "2Gi", "pods": "5"})
+    capacity = spec.manifest("198.51.100.1", "v1.36.3")["status"]["capacity"]
+    assert spec.machine == machine_of(capacity)
+    assert spec.machine.memory == 4 * 2.0**30
+    assert spec.machine.cpus == 3
+    assert spec.machine.storage == Machine().storage

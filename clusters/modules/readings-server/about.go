@@ -92,7 +92,7 @@ type described struct {
 // families returns the metric families of the exporter; Prometheus has no metadata of the metrics that it adds itself.
 func (w *world) families() (names []string) {
 	for _, each := range slices.Concat(w.scrape.Rates, w.scrape.Still) {
-		if name := each.name(); name != "up" && !strings.HasPrefix(name, "scrape_") && !slices.Contains(names, name) {
+		if name := each.name(); !each.Bare && name != "up" && !strings.HasPrefix(name, "scrape_") && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

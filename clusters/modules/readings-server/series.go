@@ -33,6 +33,7 @@ type metric struct {
 	Labels map[string]string `json:"labels"` // with __name__; each series also has those of its target
 	Value  *number           `json:"value"`  // of a still one, of a node that has a rate; at the epoch if it grows
 	Growth float64           `json:"growth"` // of a still one, by the second
+	Bare   bool              `json:"bare"`   // it has no metadata
 	Failed *number           `json:"failed"` // the same of a node that has none; null: it has no such series
 }
 

@@ -53,12 +53,7 @@ class NodeSpec:
     @property
     def machine(self) -> Machine:
         """What an exporter on it reports."""
-        cpus, memory, storage = (
-            float(parse_quantity(self.capacity[resource])) if resource in self.capacity else None
-            for resource in ("cpu", "memory", "ephemeral-storage")
-        )
-        usual = Machine()
-        return Machine(max(1, math.ceil(cpus or usual.cpus)), memory or usual.memory, storage or usual.storage)
+        return machine_of(_with_reservations(self.capacity))
 
     def manifest(self, address: str, version: str) -> dict[str, Any]:
         """Return the Node object as its kubelet registers and updates it, except conditions and images.
@@ -108,6 +103,16 @@ _DECLARED = (
     "RestartAllContainersOnContainerExits",
 )  # fmt: skip
 """The features that a kubelet of Kubernetes 1.36 declares (k8s.io/component-helpers/nodedeclaredfeatures)."""
+
+
+def machine_of(capacity: Mapping[str, str]) -> Machine:
+    """Return the machine of a Node object with this capacity; what that does not say is as usual."""
+    usual = Machine()
+    cpus, memory, storage = (
+        float(parse_quantity(capacity.get(resource, other)))  # type: ignore[no-untyped-call]
+        for resource, other in (("cpu", usual.cpus), ("memory", usual.memory), ("ephemeral-storage", usual.storage))
+    )
+    return Machine(max(1, math.ceil(cpus)), memory, storage)
 
 
 def _with_reservations(offered: Mapping[str, str]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from schedproof.daemons.daemon import clean_environment
 from schedproof.daemons.scrape import JOB, WHOLE, exposed, opposite, reported
+from schedproof.daemons.scrape_defaults import USUAL, others
 from schedproof.foundation.deadlines import DAEMON_READY
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.http import connect, exchange
@@ -154,13 +155,18 @@ def _scrape(metric: str, device: str, window: float, *, whole: bool) -> Mapping[
     """Return what is constant in the scrapes of each node: all but the readings."""
     rates = [{"__name__": name, "device": device} for name in (metric, opposite(metric)) if name]
     rest = [still for still in exposed([device], whole=whole) if still.labels not in rates]
+    # A cluster's real exporters have no other collectors: these series are pushed, and so have no metadata.
+    bare = others((device,), USUAL)
     succeeded, failed = (reported(samples, whole=whole) for samples in (len(rates) + len(rest), 0))
     return {
         "past": round((2 * window + 5) * 1000),
         "step": max(1, round(window * 1000 / SAMPLES)),
         "rates": [{"labels": labels} for labels in rates],
         "still": [
-            *({"labels": dict(one.labels), "value": one.value, "growth": one.growth} for one in rest),
+            *(
+                {"labels": dict(one.labels), "value": one.value, "growth": one.growth, "bare": one in bare}
+                for one in rest
+            ),
             *({"labels": {"__name__": name}, "value": succeeded[name], "failed": failed[name]} for name in succeeded),
         ],
     }

@@ -28,7 +28,7 @@ from schedproof.clusters.nodes import wait_ready
 from schedproof.clusters.run_lease import Owner
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import JoinedNodes
-from schedproof.clusters.spec import KindSpec, NodeSpec
+from schedproof.clusters.spec import KindSpec, NodeSpec, machine_of
 from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import opened_host
 from schedproof.foundation.errors import HostError, SchedproofError
@@ -189,7 +189,9 @@ class KindCluster:
     def _describe(self, spec: KindSpec) -> None:
         worker = self.api.get("nodes", self.nodes[0])
         self.node_template = NodeSpec("node-{n}", worker["status"]["allocatable"], dict(spec.labels))
-        self._scripted = ScriptedServers(self.host, self._labels, self.targets_servers, self.node_template.machine)
+        self._scripted = ScriptedServers(
+            self.host, self._labels, self.targets_servers, machine_of(worker["status"]["capacity"])
+        )
         service = self.api.get("services", "kubernetes", "default")
         self.hosting = KindHosting(
             self._nodes.kind, self._nodes.control_plane, self._nodes.workers,
