@@ -98,6 +98,7 @@ def test_servers_are_asked_until_they_are_known_to_have_what_is_queried() -> Non
         (["m[6s]", "m[2s]"], 2),
         (["m[6s]", "n"], 6),  # the other one does not read the claimed metric
         (["n"], 0),
+        (["recorded", "n"], 2),
         (["recorded"], 2),
         (["recorded[1s]"], 3),
         (["loop"], 0),

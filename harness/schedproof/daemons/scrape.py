@@ -53,13 +53,13 @@ def opposite(metric: str) -> str:
     return ""
 
 
-def exposed(devices: Iterable[str], *, whole: bool = True, machine: Machine = USUAL) -> list[Still]:
+def exposed(devices: Iterable[str], *, whole: bool = True, machine: Machine | None = USUAL) -> list[Still]:
     """Return the exporter's series, without the target's labels and `nodename` of `UNAME`.
 
     Args:
         devices: the network devices, without the loopback.
         whole: if not, only the series that queries read or join with.
-        machine: what the exporter reports besides.
+        machine: what the other default collectors report; None: there are no others.
     """
     names = tuple(devices)
     series = [Still({"__name__": family, "device": device}, 0.0) for device in ("lo", *names) for family in _FAMILIES]
@@ -69,7 +69,7 @@ def exposed(devices: Iterable[str], *, whole: bool = True, machine: Machine = US
         series.append(Still({"__name__": "node_scrape_collector_duration_seconds", "collector": collector}, 1e-4))
         series.append(Still({"__name__": "node_scrape_collector_success", "collector": collector}, 1.0))
     if whole:
-        return [*series, *others(names, machine)]
+        return [*series, *(others(names, machine) if machine is not None else ())]
     queried = [one for one in series if one.labels["__name__"] in _QUERIED and one.labels.get("device") != "lo"]
     return [*queried, *(still for device in names for still in linked(device))]
 

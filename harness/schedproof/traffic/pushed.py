@@ -11,6 +11,9 @@ from schedproof.traffic.push_loop import PushLoop
 from schedproof.traffic.script import OTHER_HOSTS, beside, steady
 from schedproof.traffic.series import Series, push
 
+_SELDOM = 4
+"""The samples that no clause changes, which are most, are pushed at every fourth scrape interval."""
+
 
 class IdleReadings:
     """Pushes the samples of scrapes of idle nodes, and of other hosts, at the scrape interval, until closed.
@@ -31,7 +34,7 @@ class IdleReadings:
         machine: Machine = USUAL,
     ) -> None:
         self._url, self._labels, self._device, self._machine = url, labels, device, machine
-        self._scraped = False
+        self._scraped, self._pushes = False, 0
         self._push()
         self._interval = interval
         self._loop = self._begin()
@@ -47,22 +50,23 @@ class IdleReadings:
 
     def _push(self) -> None:
         now = time.time()
-        push(self._url, [Series(still.labels, [(now, still.at(now))]) for still in self._series()])
+        machine = None if self._pushes % _SELDOM else self._machine
+        self._pushes += 1
+        push(self._url, [Series(still.labels, [(now, still.at(now))]) for still in self._series(machine)])
 
-    def _series(self) -> Iterator[Still]:
+    def _series(self, machine: Machine | None) -> Iterator[Still]:
         whole = len(self._labels) <= WHOLE
         for node, target in list(self._labels.items()):
             if not self._scraped:
-                yield from steady(target, node, [self._device], whole=whole, machine=self._machine)
-                continue
-            for still in others((self._device,), self._machine):
-                yield Still({"job": JOB, **target, **still.labels}, still.value, still.growth)
+                yield from steady(target, node, [self._device], whole=whole, machine=machine)
+            elif machine is not None:
+                for still in others((self._device,), machine):
+                    yield Still({"job": JOB, **target, **still.labels}, still.value, still.growth)
         rates = beside(())
         for host, target in OTHER_HOSTS.items():
-            grows = {RECEIVED: rates[host], SENT: rates[host]}
-            for still in steady(target, host, [self._device], whole=whole):
-                moving = still.labels.get("device") == self._device and grows.get(still.labels["__name__"], 0.0)
-                yield Still(still.labels, still.value, still.growth + float(moving))
+            for still in steady(target, host, [self._device], whole=whole, machine=machine and USUAL):
+                counts = still.labels["__name__"] in (RECEIVED, SENT) and still.labels["device"] == self._device
+                yield Still(still.labels, 0.0, rates[host]) if counts and rates[host] else still
 
     def close(self) -> None:
         self._loop.close()

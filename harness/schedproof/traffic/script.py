@@ -46,7 +46,7 @@ def steady(
     devices: Iterable[str],
     *,
     whole: bool = True,
-    machine: Machine = USUAL,
+    machine: Machine | None = USUAL,
 ) -> Iterator[Still]:
     """Yield the series of a successful scrape of an idle machine.
 
@@ -55,7 +55,7 @@ def steady(
         host: the machine's own name; that of a node is the node's.
         devices: the network devices, without the loopback.
         whole: see `exposed`.
-        machine: what its exporter reports besides.
+        machine: see `exposed`.
     """
     series = exposed(devices, whole=whole, machine=machine)
     for still in series:
