@@ -66,7 +66,7 @@ NO_PREFERENCE = {
     "network/direction", "network/joins", "network/some-without", "network/missing-all", "network/no-samples",
     "network/prometheus-error", "network/nan", "network/stale-series", "network/near-zero", "network/duplicate-series",
     "network/burst", "network/outlier", "network/waiting", "network/bind-refused", "network/before-capacity",
-    "network/before-preferences", "network/many-nodes",
+    "network/before-preferences", "network/many-nodes", "network/other-hosts",
 }  # fmt: skip
 """What a candidate fails that has no preference, where all else must pass."""
 NOBODY = 65_534

@@ -24,6 +24,7 @@ class PlayedPrometheus:
     def __init__(self, number: int, acts: list[Any]) -> None:
         self.url, self._acts = f"http://scripted-{number}", acts
         self.scripts: list[Script] = []
+        self.failure = ""
 
     def wait_ready(self) -> None:
         self._acts.append(("ready", self.url))

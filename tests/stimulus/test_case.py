@@ -141,6 +141,15 @@ def test_its_begin_and_its_end_are_on_record_with_what_the_logs_say(world: World
     assert [record.text for kind in (Trouble, Asserted) for record in world.of(kind)] == ["a cable", "not so"]
 
 
+def test_scripted_samples_that_are_missing_are_the_harnesss_trouble(world: World) -> None:
+    for failure in ("", "refused: 400"):
+        case = Case(world.trial, "network/tie")
+        vars(case)["_load"] = SimpleNamespace(note_queries=lambda: None, failure=failure)
+        case.end()
+    (trouble,) = world.of(Trouble)
+    assert "refused: 400" in trouble.text
+
+
 def test_a_probe_that_no_candidate_has_bound_is_not_left_to_the_next(make_world: Callable[..., World]) -> None:
     world = make_world(timing=TOO_LATE)
     before = world.server.snapshot()

@@ -140,6 +140,14 @@ def test_other_hosts_are_scraped_wherever_nodes_have_readings(traffic: Traffic) 
         assert not traffic.script.others
 
 
+def test_samples_that_could_not_be_pushed_are_known(traffic: Traffic) -> None:
+    for _ in range(2):
+        traffic.load.script(LOAD)
+    assert not traffic.load.failure
+    traffic.servers[0].failure = "refused"
+    assert traffic.load.failure == "refused"
+
+
 def test_counters_go_on_for_a_candidate_that_takes_samples(traffic: Traffic) -> None:
     def now(counter: Counter) -> float:
         return counter.samples(end=counter.phases[-1][0], step=0.001)[-1][1]

@@ -17,6 +17,7 @@ def test_a_push_loop_pushes_until_it_is_closed() -> None:
     while pushed.acquire(blocking=False):
         pass
     assert not any(thread.name == "test" for thread in threading.enumerate())
+    assert not loop.failure
 
 
 def test_a_push_loop_ends_once_the_server_is_gone() -> None:
@@ -34,3 +35,4 @@ def test_a_push_loop_ends_once_the_server_is_gone() -> None:
     assert not calls[0].is_alive()
     loop.close()
     assert len(calls) == 1
+    assert "ConnectionRefused" in loop.failure

@@ -44,6 +44,10 @@ class ScriptedMetrics(Protocol):
 
     url: str
 
+    @property
+    def failure(self) -> str:
+        """Why samples that were due have not been pushed; "" if none are missing."""
+
     def wait_ready(self) -> None: ...
 
     def script(self, script: Script) -> None:

@@ -77,6 +77,10 @@ class ScriptedPrometheus:
         self._ahead: PushLoop | None = None
         self.url = server.url
 
+    @property
+    def failure(self) -> str:
+        return self._ahead.failure if self._ahead is not None else ""
+
     def wait_ready(self) -> None:
         self._server.wait_ready()
 

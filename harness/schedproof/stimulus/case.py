@@ -280,6 +280,8 @@ class Case:
         self._recorder.catch_up()
         if "_load" in vars(self):
             self._load.note_queries()
+            if failure := self._load.failure:
+                self.trouble(f"not all scripted samples could be pushed to Prometheus: {failure}")
         for name, lines in self.trial.attachment.log_tails().items():
             self._recorder.add(LogTail(case=self.clause, name=name, lines=lines))
         self._recorder.add(CasePhase(case=self.clause, phase="end", early=self.is_over))

@@ -11,8 +11,13 @@ from schedproof.foundation.errors import HostError
 class PushLoop:
     """Calls `push` every `interval` seconds, until it is closed or a push fails.
 
-    If the server is gone, queries fail as well and report it. The first call is one interval after the start.
+    The first call is one interval after the start.
+
+    Attributes:
+        failure: why the last push failed; "" while all have succeeded.
     """
+
+    failure = ""
 
     def __init__(self, push: Callable[[], None], interval: float, *, name: str) -> None:
         self._push, self._interval = push, interval
@@ -24,7 +29,8 @@ class PushLoop:
         while not self._closing.wait(self._interval):
             try:
                 self._push()
-            except (OSError, HostError):
+            except (OSError, HostError) as error:
+                self.failure = str(error) or repr(error)
                 return
 
     def close(self) -> None:

@@ -398,6 +398,11 @@ class LoadChanges:
         """Return the result of a query to the candidate's Prometheus at `moment` (seconds since the epoch) or now."""
         return self._trial.readers.at(self._trial.attachment.prometheus.upstream).traffic(query, moment)
 
+    @property
+    def failure(self) -> str:
+        """Why readings of this case are missing that the harness was to serve; "" if none are."""
+        return next((server.failure for server in self._servers if server.failure), "")
+
     def note_queries(self) -> None:
         """Record which metrics the candidate's queries read, and which of the servers of this case have them."""
         urls = (self._trial.cluster.prometheus_url, *(server.url for server in self._servers))
