@@ -64,7 +64,7 @@ def test_each_query_is_parsed_and_recorded_once() -> None:
     for _ in range(2):
         play.ask("m offset 1s + n")
         play.ask("m @ 3")
-        play.queries.note([lambda: {"m", "n"}])
+        play.queries.note([lambda: {"m", "n"}], set)
     assert [(r.request, r.metrics, r.look_back) for r in play.of(QueryReads)] == [
         ("m offset 1s + n", ["m", "n"], 1), ("m @ 3", ["m"], None),
     ]  # fmt: skip
@@ -80,10 +80,17 @@ def test_servers_are_asked_until_they_are_known_to_have_what_is_queried() -> Non
 
     for request in ("m", "m", "n", "n", "m"):
         play.ask(request)
-        play.queries.note([server])
+        play.queries.note([server], set)
     # Once for m; twice for n, which was not there at first.
     assert len(asked) == 3
     assert [record.names for record in play.of(MetricsServed)] == [["m", "up"], ["n"]]
+
+
+def test_of_the_clusters_own_server_only_what_is_queried_is_recorded() -> None:
+    play = Play()
+    play.ask("m")
+    play.queries.note([lambda: {"up"}], lambda: {"m", "thousands", "of", "others"})
+    assert [record.names for record in play.of(MetricsServed)] == [["m", "up"]]
 
 
 @pytest.mark.parametrize(
@@ -132,5 +139,5 @@ def test_texts_that_differ_each_time_are_not_all_parsed() -> None:
     play = Play()
     for number in range(1000):
         play.ask(f"m @ {number}")
-    play.queries.note([])
+    play.queries.note([], set)
     assert len(play.parsed) < 1000

@@ -143,7 +143,7 @@ class World:
             never_did=lambda what: (what, True) not in self.said and (what, False) in self.said,
             next_generation=lambda: "generation-1", asked_apart=set(), asked_at=-math.inf,
             probes_apart=False, placements_count=False,
-            queries=SimpleNamespace(look_back=lambda _: None, note=lambda _: None), reserved_nodes=(), left_out=set(),
+            queries=SimpleNamespace(look_back=lambda _: None, note=lambda *_: None), reserved_nodes=(), left_out=set(),
         )  # fmt: skip
         self.context = Context.of(self.trial, CLAUSE)
         self.pods = PodChanges(self.context)

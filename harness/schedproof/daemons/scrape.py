@@ -68,10 +68,11 @@ def exposed(devices: Iterable[str], *, whole: bool = True, machine: Machine | No
     for collector in ("netdev", "uname"):
         series.append(Still({"__name__": "node_scrape_collector_duration_seconds", "collector": collector}, 1e-4))
         series.append(Still({"__name__": "node_scrape_collector_success", "collector": collector}, 1.0))
-    if whole:
-        return [*series, *(others(names, machine) if machine is not None else ())]
-    queried = [one for one in series if one.labels["__name__"] in _QUERIED and one.labels.get("device") != "lo"]
-    return [*queried, *(still for device in names for still in linked(device))]
+    if not whole:
+        series = [one for one in series if one.labels["__name__"] in _QUERIED and one.labels.get("device") != "lo"]
+    if machine is None:
+        return series
+    return [*series, *(others(names, machine) if whole else (still for device in names for still in linked(device)))]
 
 
 def reported(samples: int, *, whole: bool = True) -> dict[str, float]:

@@ -405,8 +405,9 @@ class LoadChanges:
 
     def note_queries(self) -> None:
         """Record which metrics the candidate's queries read, and which of the servers of this case have them."""
-        urls = (self._trial.cluster.prometheus_url, *(server.url for server in self._servers))
-        self._trial.queries.note(self._trial.readers.at(url).metrics for url in urls if url)
+        own, at = self._trial.cluster.prometheus_url, self._trial.readers.at
+        scripted = (at(server.url).metrics for server in self._servers)
+        self._trial.queries.note(scripted, at(own).metrics if own else set)
 
     def use(self, url: str) -> None:
         """Replace the server behind the candidate's tap, and wait until the candidate has no older readings."""

@@ -48,11 +48,13 @@ class Queries:
         self._written: set[str] = set()
         self._served: set[str] = set()
 
-    def note(self, servers: Iterable[Callable[[], set[str]]]) -> None:
+    def note(self, scripted: Iterable[Callable[[], set[str]]], own: Callable[[], set[str]]) -> None:
         """Record what new queries read, and, if a metric is not known to be served, which metrics there are.
 
         Args:
-            servers: each returns the names of the metrics of a server that the candidate may have queried.
+            scripted: each returns the names of the metrics of a scripted server.
+            own: returns those of the cluster's own server. Of these, which may be thousands, only what is queried is
+                recorded.
         """
         self._read()
         for request in dict.fromkeys(asked.request for asked in self._asked):
@@ -66,7 +68,7 @@ class Queries:
             self._recorder.add(QueryReads(request=request, metrics=metrics, look_back=look_back))
         wanted = {selector.metric for selectors in self._parsed.values() for selector in selectors} - {""}
         if wanted - self._served:
-            names = set[str]().union(*(metrics() for metrics in servers)) - self._served
+            names = set[str]().union(own() & wanted, *(metrics() for metrics in scripted)) - self._served
             self._served |= names
             if names:
                 self._recorder.add(MetricsServed(names=sorted(names)))
