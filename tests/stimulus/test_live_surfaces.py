@@ -199,6 +199,12 @@ def test_new_readings_take_time_if_they_are_polled(plugin: Running, refresh: flo
     assert plugin.live.news_takes_time is takes
 
 
+def test_new_readings_take_time_if_earlier_ones_may_be_remembered(plugin: Running) -> None:
+    for look_back, takes in ((CLAIMS.window, False), (0.0, True)):
+        plugin.world.trial.queries.look_back = lambda _, seconds=look_back: seconds
+        assert plugin.live.news_takes_time is takes
+
+
 # -- readings
 
 

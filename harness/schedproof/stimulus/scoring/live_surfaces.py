@@ -96,8 +96,8 @@ class LiveSurfaces:
 
     @property
     def news_takes_time(self) -> bool:
-        """Whether new readings take time to reach the candidate, because it polls or caches them."""
-        return self._load.claims.staleness > 0
+        """Whether new readings take time to reach the candidate, because it polls, caches or averages them."""
+        return self._load.news_take_time
 
     def script_prometheus(self, readings: Readings) -> None:
         """Put the candidate on a real Prometheus of its own, in which rates over its window equal these readings."""

@@ -23,7 +23,7 @@ from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import pod_manifest
 from schedproof.stimulus.sight import Sight
-from schedproof.stimulus.traffic.news import await_news, takes_samples
+from schedproof.stimulus.traffic.news import await_news, remembered, takes_samples
 from schedproof.traffic.readings import NODE_LABEL, traffic_query
 from schedproof.traffic.script import OTHER_HOSTS, UNLABELLED, Script
 from schedproof.traffic.series import Bursts, Counter
@@ -397,6 +397,12 @@ class LoadChanges:
     def reading(self, query: str, moment: float | None = None) -> Mapping[str, float]:
         """Return the result of a query to the candidate's Prometheus at `moment` (seconds since the epoch) or now."""
         return self._trial.readers.at(self._trial.attachment.prometheus.upstream).traffic(query, moment)
+
+    @property
+    def news_take_time(self) -> bool:
+        """Whether `use` waits for the candidate."""
+        claimed = self._trial.candidate.claims.network is not None
+        return self.claims.staleness > 0 or (claimed and remembered(self._trial) > 0)
 
     @property
     def failure(self) -> str:
