@@ -22,7 +22,7 @@ WHOLE = (
 )
 LEFT_BY_TOOLS = re.compile(r"/(__pycache__|\.pytest_cache|\.ruff_cache|\.mypy_cache|schedproof-results)/")
 NOT_FOR_USERS = re.compile(
-    r"defects/|defective|unusual|described|benchmark/[^/]*/candidate\.yaml|first-scheduler|recorded|_test\.go$"
+    r"defects/|defective|unusual|described|benchmark/[^/]*/candidate\.yaml|first-scheduler|first-day|recorded|_test\.go$"
 )
 
 

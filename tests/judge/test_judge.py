@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidate.claims import CLAUSE_PROFILES
+from schedproof.candidate.claims import CLAUSE_PROFILES, profile_of
 from schedproof.cli import main as cli
 from schedproof.history.acts import Broken, RunCluster, Selected
 from schedproof.history.history import History
 from schedproof.judge.catalogue import BASICS, CATALOGUE
 from schedproof.judge.clause import Clause
-from schedproof.judge.judge import applies, judge, judge_all
-from schedproof.judge.verdict import Finding, Verdict, failed, invalid, passed
+from schedproof.judge.judge import applies, judge, judge_all, shows_nothing_further
+from schedproof.judge.verdict import Finding, Outcome, Verdict, failed, invalid, passed
 
 from .histories import CAPABILITIES, CLAIMS, EXTENDER, NO_RIGHTS, NODES, HistoryBuilder, told
 
@@ -346,5 +346,45 @@ def test_clause_that_depends_on_a_failed_basic_clause_is_skipped() -> None:
 
 
 def test_basic_clauses_and_their_dependencies() -> None:
-    assert {"core/node-selector", "core/requeue-bind-refused", "core/requeue-label-changed"} == BASICS
-    assert {basic for basic in BASICS if CATALOGUE[basic].stands_on} == {"core/requeue-label-changed"}
+    preferred, answered = "network/least-traffic", "extender/verbs-served"
+    others = {"core/node-selector", "core/requeue-bind-refused", "core/requeue-label-changed"}
+    assert {preferred, answered} | others == BASICS
+    assert {basic for basic in BASICS if CATALOGUE[basic].stands_on} == {"core/requeue-label-changed", preferred}
+    assert CATALOGUE[preferred].stands_on == {answered}
+    waiting = {
+        profile_of(clause.id)
+        for clause in CATALOGUE.values()
+        if preferred in clause.stands_on and answered in clause.stands_on
+    }
+    assert waiting == {"network-aware", "normalization"}
+    assert CATALOGUE["network/rate-not-total"].stands_on == {answered}, "it tells totals from other patterns"
+    assert CATALOGUE["extender/healthz"].stands_on == frozenset()
+
+
+def found(clause: str, code: str, *symptoms: str, outcome: Outcome = "failed", pattern: str = "") -> Verdict:
+    evidence = {"symptoms": [{"kind": kind, "about": "", "text": ""} for kind in symptoms], "pattern": pattern}
+    return Verdict(clause, "required", outcome, "", evidence, code)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected"),
+    [
+        (found("extender/verbs-served", "call-failed"), True),
+        (found("extender/verbs-served", "call-too-slow"), True),
+        (found("extender/verbs-served", "infeasible-node"), False),
+        (found("extender/verbs-served", "not-called", outcome="invalid"), False),
+        (found("network/least-traffic", "probe-not-on-quietest", pattern="inverted"), True),
+        (found("network/least-traffic", "probe-not-on-quietest", pattern="one-node"), True),
+        (found("network/least-traffic", "probe-not-on-quietest", pattern="ignored"), True),
+        (found("network/least-traffic", "probe-not-on-quietest", pattern="partly"), False),
+        (found("network/least-traffic", "probe-not-on-quietest", "query-refused", pattern="partly"), True),
+        (found("network/least-traffic", "not-bound-in-time", "query-without-result"), True),
+        (found("network/least-traffic", "not-bound-in-time", "never-retried"), False),
+        (found("network/least-traffic", "no-samples-seen", "query-without-result", outcome="invalid"), True),
+        (found("network/least-traffic", "metric-not-served", outcome="invalid"), True),
+        (found("network/least-traffic", "answered-late", "call-unanswered", outcome="invalid"), False),
+        (found("network/flip", "probe-not-on-quietest", pattern="inverted"), False),
+    ],
+)
+def test_what_a_basic_clause_shows_of_those_that_stand_on_it(verdict: Verdict, expected: bool) -> None:
+    assert shows_nothing_further(verdict) is expected

@@ -21,7 +21,7 @@ from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ExtenderCall, LogTail, ProcessEvent
 from schedproof.judge.clauses.network.preference import STAGED
 from schedproof.judge.codes import Code
-from schedproof.judge.rulings.extender_calls import configuration, described, unanswered
+from schedproof.judge.rulings.extender_calls import configuration, described, no_response
 from schedproof.judge.rulings.in_vain import sent_nothing, tried_none_of_its_own
 from schedproof.judge.rulings.scored import found_something, queries
 from schedproof.judge.rulings.served import NOT_SERVED
@@ -248,7 +248,7 @@ def _unanswered(history: History, begin: float, end: float, finding: Finding) ->
             continue
         if about and call.pod not in about:
             continue
-        if unanswered(call):
+        if no_response(call):
             yield Symptom("call-unanswered", f"{call.request}: no response", described(call))
             return
         answer = call.answer or call.error or "nothing"

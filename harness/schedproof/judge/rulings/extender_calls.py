@@ -98,9 +98,15 @@ def _cut_short(history: History, call: ExtenderCall) -> bool:
 
 
 def described(call: ExtenderCall) -> str:
-    if not call.status or (unanswered(call) and call.broken):
-        return f"{call.request} got no response: {call.broken or 'the connection was closed'}"
-    return f"{call.request} responded with {call.status} ({call.error or call.answer[:200] or 'nothing'})"
+    if why := no_response(call):
+        return f"{call.request} got no response: {why}"
+    return f"{call.request} responded with {call.status} ({call.error or call.answer[:200] or 'an empty body'})"
+
+
+def no_response(call: ExtenderCall) -> str:
+    """Why there was no HTTP response, as far as the tap knows; "" if there was one."""
+    by_the_tap = call.status == HTTPStatus.BAD_GATEWAY and call.broken
+    return call.broken or "the connection was closed" if by_the_tap or not call.status else ""
 
 
 def unanswered(call: ExtenderCall) -> bool:
