@@ -1,4 +1,4 @@
-"""Schedulers as on a first day, each with one mistake: the report names the fact that the record shows, first and once."""
+"""Schedulers as on a first day, each with one mistake: the fact that the record shows is the first and only cause."""
 
 from __future__ import annotations
 
