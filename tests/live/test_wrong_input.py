@@ -161,7 +161,7 @@ def test_a_command_that_exits_at_once_is_judged(broken: dict[str, tuple[Shell, R
 
 def _expect_not_brought_up(shell: Shell, command: Running, *texts: str) -> None:
     ended = command.ends()
-    expect_refused(ended, "could not be brought up", *texts)
+    expect_refused(ended, "did not start", *texts)
     candidate, stock = shell.report()["candidates"]
     for text in texts:
         assert text in candidate["error"]

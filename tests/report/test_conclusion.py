@@ -67,7 +67,7 @@ def run(
         ),
         (
             run(PASSED, SKIPPED, INVALID),
-            "UNPROVED: 1 of 3 claimed clauses passed (1 invalid, 1 skipped); first: core/cordon: it skipped",
+            "UNPROVED: 1 of 3 claimed clauses passed (1 invalid, 1 skipped); first: core/fit-memory: it invalid",
         ),
         (
             run(PASSED, untried=("core/cordon",)),
@@ -88,7 +88,7 @@ def test_a_candidate_that_could_not_be_brought_up_is_named() -> None:
     result = run(PASSED, names=("a", "b"))
     result.candidates["b"].error = CandidateError("no such command")
     result.candidates["b"].verdicts = []
-    assert str(conclude(result)).startswith("ERROR: b could not be brought up; 1 of 2 claimed clauses")
+    assert str(conclude(result)).startswith("ERROR: b did not start; 1 of 2 claimed clauses")
 
 
 def test_no_gaps_are_listed_for_a_candidate_that_could_not_be_brought_up() -> None:
@@ -104,6 +104,10 @@ def test_last_line_of_an_interrupted_run_has_its_counts() -> None:
         "INTERRUPTED: 1 of 3 claimed clauses passed (1 failed, 1 not tried); first: core/fit-cpu: it failed"
     )  # fmt: skip
     assert str(conclude(RunResult(7, "embedded", Path()), interrupted=True)) == "INTERRUPTED: nothing was judged"
+
+
+def test_last_line_names_what_was_tried_before_what_depends_on_it() -> None:
+    assert f"first: {INVALID.clause}" in str(conclude(run(SKIPPED, INVALID)))
 
 
 def test_last_line_ends_with_the_file_to_open() -> None:

@@ -140,9 +140,9 @@ def test_candidate_that_could_not_be_brought_up_is_shown_with_the_error() -> Non
     error = CandidateError("it ended with exit code 1 [/]", remedy="read its log")
     for verbosity in (0, 1):
         text = printed(run({"one": []}, error), verbosity=verbosity)
-        assert "could not be brought up" in text
+        assert "did not start" in text
         assert "it ended with exit code 1 [/]\n  fix: read its log" in text
-    assert "could not be brought up" not in printed(run({"one": [PASSED]}))
+    assert "did not start" not in printed(run({"one": [PASSED]}))
 
 
 def test_report_ends_with_the_seed_times_and_the_folder() -> None:

@@ -161,6 +161,19 @@ def test_the_order_of_rules_does_not_depend_on_rules_that_random_placements_brea
     assert order == ["resources", "taints", "host-ports", "never-retried"]
 
 
+@pytest.mark.parametrize("seen", [[("query-without-result", "")], []])
+def test_an_unproved_clause_that_others_depend_on_is_the_first_cause(seen: list[tuple[str, str]]) -> None:
+    skipped = [
+        Verdict(clause, "required", "skipped", "", code="depends-on-failed", depends_on="network/least-traffic")
+        for clause in ("network/flip", "network/window")
+    ]
+    unproved = verdict("network/least-traffic", *seen, code="no-samples-seen", outcome="invalid")
+    other = verdict("core/bind-uid", code="outdated-binding")
+    assert [kind for kind, _, _ in found(other, unproved, *skipped)] == [
+        seen[0][0] if seen else "no-samples-seen", "outdated-binding"
+    ]  # fmt: skip
+
+
 def test_a_process_that_ends_comes_first_whichever_clause_found_it() -> None:
     taints, ended = ("rule-ignored", "taints"), ("process-ended", "OSError")
     skipped = [

@@ -288,7 +288,7 @@ CODES: Mapping[str, Code] = {
     ),
     "not-applicable": Code(
         "nothing that the clause is about exists in this candidate's configuration or behaviour",
-        "nothing to mend",
+        "nothing to fix",
     ),
     "not-bound-during-outage": Code(
         "a pod waited for the end of an outage although pods are claimed to be scheduled during it",
@@ -328,7 +328,7 @@ CODES: Mapping[str, Code] = {
     ),
     "nothing-bound": Code(
         "the candidate bound no pod",
-        "mend core/binds first",
+        "fix core/binds first",
     ),
     "nothing-evicted": Code(
         "no pod had to be evicted",

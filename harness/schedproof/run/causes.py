@@ -170,7 +170,7 @@ def causes_of(verdicts: Sequence[Verdict]) -> list[Cause]:
     first.
 
     Args:
-            verdicts: of one candidate.
+        verdicts: of one candidate.
     """
     found: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
@@ -237,9 +237,9 @@ def _turn(cause: Cause, waiting: Mapping[str, int], places: Mapping[str, int]) -
     runs if nodes are chosen at random.
 
     Args:
-            cause: one of a candidate's.
-            waiting: how many clauses were not tried because of a clause.
-            places: of clauses in the catalogue.
+        cause: one of a candidate's.
+        waiting: how many clauses were not tried because of a clause.
+        places: of clauses in the catalogue.
     """
     first = min(places[clause] for clause in cause.clauses)
     if cause.kind in _CONFIGURATION:

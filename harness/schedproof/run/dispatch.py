@@ -128,7 +128,7 @@ class Dispatcher:
         return {basic for basic in test.stands_on if self._trying.get(basic, worker) != worker}
 
     def _is_held_back(self, test: Task, worker: str) -> bool:
-        """Whether the test may be given to this worker."""
+        """Whether the test waits for another worker to try what it depends on."""
         others = self._others(test, worker)
         return bool(others) and not others & self._ignored
 

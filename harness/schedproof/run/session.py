@@ -186,7 +186,7 @@ class Session:
         return folder
 
     def _compile(self, candidate: Candidate, cluster: Cluster) -> None:
-        """Have all built that it may need, here, where it can be told how long that takes, and not while attaching."""
+        """Build all that it may need, so that the time is reported separately from attaching."""
         if isinstance(candidate.spec, PluginSpec) and not candidate.spec.stock:
             begin = time.monotonic()
             scheduler_binary(
@@ -289,7 +289,7 @@ class Session:
             self._progress.note(f"{clause}: {why}: clauses that depend on it are not tried")
 
     def _try_no_more(self, trial: Trial, clause: str) -> None:
-        """Leave it at what is judged over all of the run: whatever else is tried would fail by the same cause."""
+        """Try no further clauses: they would fail by the same cause. What is judged over all of the run is judged."""
         if not self._cause and not self.settings.keep_going:
             self._cause = clause
             trial.recorder.add(Broken(case=clause))
@@ -329,7 +329,7 @@ class Session:
             trial.recorder.add(LeftOut(case=case.clause, kinds={kind: KINDS[kind] for kind in found}))
             self._progress.note(
                 f"{trial.candidate.name} binds plain pods, but not all pods with {', '.join(found)} "
-                f"({case.clause}): pods of further clauses do without"
+                f"({case.clause}): later clauses create pods without them"
             )
         return bool(found)
 

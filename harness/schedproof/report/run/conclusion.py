@@ -107,7 +107,7 @@ def _trouble(result: RunResult) -> str:
     if result.error is not None:
         return _shortened(result.error.message)
     names = [name for name, tested in result.candidates.items() if tested.error is not None]
-    return f"{', '.join(names)} could not be brought up"
+    return f"{', '.join(names)} did not start"
 
 
 def _deciding(result: RunResult, word: str) -> Iterator[str]:
@@ -118,7 +118,9 @@ def _deciding(result: RunResult, word: str) -> Iterator[str]:
             causes = (cause for cause in tested.causes if cause.shown_by.fails_run)
             yield from (f"{cause.shown_by.clause}{of}: {_shortened(_headline(cause))}" for cause in causes)
             continue
-        yield from (f"{v.clause}{of}: {_shortened(v.summary)}" for v in tested.verdicts if _unproved(v))
+        # What was tried comes before what depends on it.
+        unproved = sorted(filter(_unproved, tested.verdicts), key=lambda verdict: verdict.outcome == "skipped")
+        yield from (f"{verdict.clause}{of}: {_shortened(verdict.summary)}" for verdict in unproved)
         yield from (f"{clause}{of}: not tried" for clause in tested.untried)
 
 

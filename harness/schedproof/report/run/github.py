@@ -44,7 +44,7 @@ def _lines(result: RunResult) -> Iterator[str]:
 
 def _failures(name: str, tested: CandidateResult) -> Iterator[str]:
     if tested.error is not None:
-        yield f"- {_text(name)} could not be brought up: {_text(tested.error.message)}"
+        yield f"- {_text(name)} did not start: {_text(tested.error.message)}"
     causes = tested.causes
     for cause in causes[:_MOST]:
         clauses = ", ".join(f"`{clause}`" for clause in cause.clauses)

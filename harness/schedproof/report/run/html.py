@@ -155,7 +155,7 @@ def _errors(result: RunResult) -> Iterator[tuple[str, str]]:
         yield "The run was aborted by an error", str(result.error)
     for name, tested in result.candidates.items():
         if tested.error is not None:
-            yield f"{name} could not be brought up", str(tested.error)
+            yield f"{name} did not start", str(tested.error)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -38,7 +38,7 @@ _ROWS = 4
 _TEXT = 3
 """The most lines of a cause's text."""
 _ERROR = 40
-"""The most lines of the error of a candidate that could not be brought up, such as a compiler's output."""
+"""The most lines of the error of a candidate that did not start, such as a compiler's output."""
 _GAPS = 12
 
 
@@ -137,7 +137,7 @@ def _print_candidate(
     what = counted(len(causes), "cause") + (
         f", the first {most} in the order in which to fix them" if len(causes) > most else ""
     )
-    console.print(Rule(f"{tested.candidate.name}: {'could not be brought up' if tested.error else what}", style="red"))
+    console.print(Rule(f"{tested.candidate.name}: {'did not start' if tested.error else what}", style="red"))
     if tested.error is not None:
         for line in str(tested.error).splitlines()[:_ERROR]:  # unwrapped, so that paths can be copied
             console.print(line, soft_wrap=True, highlight=False, markup=False, emoji=False)

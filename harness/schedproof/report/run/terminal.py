@@ -62,7 +62,7 @@ def _print_failures(result: RunResult, console: Console) -> None:
                 among = result.reproduce_among(tested.candidate, verdict.clause)
                 console.print(_again(command, among), end="", soft_wrap=True, highlight=False, markup=False)
         if tested.error is not None:
-            _print_heading(f"{tested.candidate.name}  could not be brought up", console, "red")
+            _print_heading(f"{tested.candidate.name}  did not start", console, "red")
             console.print(str(tested.error), markup=False, highlight=False, soft_wrap=True)
 
 
