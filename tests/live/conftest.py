@@ -313,7 +313,7 @@ def kept(shells: Any) -> tuple[Shell, Ended]:
 def broken(shells: Any) -> tuple[Shell, Ended]:
     """The ended run of candidates without a preference. Their core is kube-scheduler's, which is tried in `kept`."""
     candidates = ("defects/stock-claims-network", "defects/constant-scores")
-    return _long_run(shells(), *candidates, "--clause=core/binds", "--profile=network-aware", "-v")
+    return _long_run(shells(), *candidates, "--clause=core/binds", "--profile=network-aware", "--keep-going", "-v")
 
 
 def _long_run(shell: Shell, *arguments: str) -> tuple[Shell, Ended]:
