@@ -6,10 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
+from schedproof.history.observations import Admission
 from schedproof.judge.rulings.in_vain import all_refused, sent_nothing, verb_unusable
 
 from .histories import CAPABILITIES, EXTENDER, HARNESS_USER, HistoryBuilder
 
+REFUSED_BY_HARNESS = Admission(
+    case="core/binds", pod="probe-1", uid="", node="node-1", user="", code=403, held=False, effective=False
+)
 Happens = Callable[[HistoryBuilder], object]
 
 
@@ -65,6 +69,7 @@ def test_without_an_audit_log_nothing_is_known_of_requests() -> None:
         ([lease(403), lease(403), lease(200)], False),
         ([lease(404), lease(404)], False),
         ([lambda h: h.request("get", "", "", path="/api"), lease(403), lease(403)], True),
+        ([lambda h: h.add(REFUSED_BY_HARNESS), binding(403)], False),
     ],
 )
 def test_refused_requests_are_refused_again(happens: list[Happens], expected: bool) -> None:

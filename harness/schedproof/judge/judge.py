@@ -53,7 +53,7 @@ def left_out_by(clause: Clause, broken_by: str, ignored: AbstractSet[str]) -> st
     return min(clause.stands_on & ignored, default="")
 
 
-_FACTS = frozenset({"call-unanswered", "query-refused", "query-without-result", "request-refused"})
+_FACTS = frozenset({"call-unanswered", "query-refused", "query-without-result"})
 """Kinds of symptoms because of which traffic does not decide, whatever is tried."""
 _NO_PREFERENCE = frozenset({"one-node", "inverted", "ignored"})
 """Patterns of a preference by which other clauses about it fail as well; others are right now and then."""

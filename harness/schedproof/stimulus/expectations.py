@@ -168,9 +168,9 @@ class Expectations:
         return self.patiently(bound, deadline, "pods to be bound", in_vain=self._in_vain())
 
     def _in_vain(self) -> Callable[[], bool]:
-        """Return whether a wait for Bindings that begins now is in vain, by the record; the answer takes a while.
+        """Return a function that says whether a wait for Bindings that begins now is in vain, by the record.
 
-        The record is looked into once plain pods are due, and again every few seconds.
+        It looks into the record once the claimed time to bind a pod is over, and again every few seconds.
         """
         bind, trial = self._deadlines.bind.seconds, self._trial
         begin, stretch = time.monotonic(), trial.usable_time.begin()
@@ -187,7 +187,12 @@ class Expectations:
         return in_vain
 
     def patiently(
-        self, probe: Callable[[], object], deadline: Deadline, what: str, *, in_vain: Callable[[], bool] = bool
+        self,
+        probe: Callable[[], object],
+        deadline: Deadline,
+        what: str,
+        *,
+        in_vain: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Return whether `probe` succeeds by `deadline`. A miss raises nothing: the judge weighs it.
 

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.history import History
-from schedproof.history.observations import ApiRequest, ExtenderCall, PrometheusQuery
+from schedproof.history.observations import Admission, ApiRequest, ExtenderCall, PrometheusQuery
 from schedproof.judge.rulings.extender_calls import calls, configuration, flaw, is_needed
 
 _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
@@ -32,8 +32,11 @@ def sent_nothing(history: History) -> bool:
 def all_refused(history: History) -> bool:
     """Whether all its Bindings were refused, dry runs included; or, if it sent none, all its requests for resources.
 
-    Then it waits for no Lease of a previous instance: it schedules, or cannot read what it schedules.
+    Then it waits for no Lease of a previous instance: it schedules, or cannot read what it schedules. False if the
+    harness has refused Bindings, which it accepts later.
     """
+    if any(record.code for record in history.of(Admission)):
+        return False
     codes = [request.code for request in _requests(history) if request.resource in BINDINGS]
     if codes:
         return all(code in _REFUSED for code in codes)
