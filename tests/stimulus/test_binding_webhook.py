@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from schedproof.clusters.api import Api, ApiError, Conflict
-from schedproof.foundation.deadlines import OBJECT_SHOWN
+from schedproof.foundation.deadlines import BIND, OBJECT_SHOWN, Deadline
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.processes.ports import Ports
 from schedproof.foundation.waiting import NotYet, wait_for
@@ -96,6 +96,9 @@ def gate_of(world: World, **options: Any) -> BindingGate:
 def gate(world: World, clients: Clients) -> Iterator[BindingGate]:  # which end after it
     with gate_of(world, statuses=True) as gate:
         yield gate
+
+
+SOON = Deadline("soon", 0.0, "of a test")
 
 
 def soon(gate: BindingGate) -> None:
@@ -194,7 +197,7 @@ def test_what_is_not_posted_in_time_is_reported(clients: Clients, gate: BindingG
     pod = clients.pod("a")
     gate.hold(pod)
     assert not gate.await_held()
-    assert not gate.await_refused_status(pod)
+    assert not gate.await_refused_status(pod, SOON)
     gate.await_lost(pod)
     gate.release()
     gate.refuse(pod)
@@ -258,9 +261,8 @@ def test_one_write_of_a_status_is_refused(clients: Clients, gate: BindingGate) -
     pod, other = clients.pod("a"), clients.pod("b")
     gate.refuse_status(pod)
     assert [clients.report(name) for name in (other, pod, pod)] == [200, 500, 200]
-    assert gate.await_refused_status(pod)
-    soon(gate)
-    assert not gate.await_refused_status(other)
+    assert gate.await_refused_status(pod, BIND)
+    assert not gate.await_refused_status(other, SOON)
 
 
 def test_statuses_pass_by_a_gate_for_bindings_alone(world: World, clients: Clients) -> None:

@@ -15,6 +15,7 @@ from schedproof.history.acts import Expect, Fence, Missed, PodCreated, Unseen
 from schedproof.stimulus import expectations
 from schedproof.stimulus.expectations import CaseOver
 from schedproof.stimulus.pods import Pod
+from schedproof.stimulus.usable_time import Stretch
 
 from ..fake_apiserver.scripted import CUT
 from .world import CLAUSE, NAMESPACE, TOO_LATE, World
@@ -197,6 +198,20 @@ def test_what_was_never_said_is_waited_for_less_the_second_time(late: World, mon
     assert [(record.case, record.what, record.deadline) for record in late.of(Missed)] == [
         (CLAUSE, "the condition", "soon"), (CLAUSE, "the condition", "again"), (CLAUSE, "the condition", "soon"),
     ]  # fmt: skip
+
+
+def test_a_report_that_the_machine_kept_it_from_making_is_waited_for_in_full_again(
+    late: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never() -> None:
+        raise NotYet("it is not said")
+
+    def kept(_: object) -> dict[str, float]:
+        return {"candidate": 1.0}
+
+    monkeypatch.setattr(Stretch, "kept", kept)
+    late.expect.reported(never, SOON, "the condition")
+    assert (late.said, [record.kept for record in late.of(Missed)]) == ([], [{"candidate": 1.0}])
 
 
 def test_what_was_not_seen_is_on_record_as_of_now_or_then(world: World) -> None:

@@ -38,7 +38,8 @@ def test_a_condition_of_all_pods_and_for_its_reason(late: World) -> None:
     late.status.await_condition([one, two], "PodScheduled", due)
     late.status.await_condition([one], "PodScheduled", due, reason="SchedulingGated")
     late.status.await_condition([one], "Ready", due)
-    assert missed(late) == ["the condition PodScheduled", "the condition PodScheduled", "the condition Ready"]
+    gated = "the condition PodScheduled with reason SchedulingGated"
+    assert missed(late) == ["the condition PodScheduled", gated, "the condition Ready"]
 
 
 def test_a_decision_is_a_binding_or_a_reason(late: World) -> None:
@@ -68,17 +69,21 @@ def test_an_event_tells_of_the_pod_itself(late: World) -> None:
     due = late.context.deadlines.reaction
     pod = late.pods.create()
 
-    def tell(event: str, uid: str) -> None:
+    def tell(event: str, uid: str, message: str = "fits nowhere") -> None:
         about = {"kind": "Pod", "namespace": NAMESPACE, "name": pod.name, "uid": uid}
-        made = late.server.store("events", {"metadata": {"name": event}, "involvedObject": about}, NAMESPACE)
+        manifest = {"metadata": {"name": event}, "involvedObject": about, "message": message}
+        made = late.server.store("events", manifest, NAMESPACE)
         late.await_shown(lambda: made["metadata"]["uid"] in late.recorder.versions, event)
 
     tell("other", "of another one")
     late.status.await_event([pod], due)
     assert missed(late) == ["an event"]
+    tell("silent", pod.uid, message="")
+    late.status.await_event([pod], due)
+    assert missed(late) == ["an event", "an event"]
     tell("own", pod.uid)
     late.status.await_event([pod], due)
-    assert missed(late) == ["an event"]
+    assert missed(late) == ["an event", "an event"]
 
 
 def test_a_refusal_that_does_not_come_is_not_on_record(world: World) -> None:

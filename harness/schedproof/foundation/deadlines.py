@@ -18,6 +18,10 @@ class Deadline:
     seconds: float
     reason: str
 
+    def then(self, other: Deadline) -> Deadline:
+        """Return a deadline for what has `other` of its own once this one is met. It keeps this one's name."""
+        return dataclasses.replace(self, seconds=self.seconds + other.seconds)
+
 
 SANDBOX_REPLY = Deadline("sandbox reply", 90, "forking from a small process takes milliseconds")
 CONTROL_PLANE_READY = Deadline("control plane ready", 240, "kube-apiserver takes 3 s alone on two cores")

@@ -47,6 +47,11 @@ class WatchEvent(Record, kind="object"):
     """The resourceVersion as a number: etcd's revision orders all resources of a cluster."""
     object: Manifest
 
+    @property
+    def explains(self) -> bool:
+        """Whether it is an Event with a message."""
+        return self.resource == "events" and bool(self.object.get("message"))
+
     def tells_of(self, pod: str, uid: str) -> bool:
         """Whether it is an Event about a pod (`namespace/name`); without a uid, about any pod of that name."""
         if self.resource != "events":

@@ -11,6 +11,7 @@ from schedproof.foundation.deadlines import AGAIN, LATE, TOLD, Deadline
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until
 from schedproof.history.acts import Expect, Fence, Missed, Unseen
+from schedproof.judge.rulings.lateness import too_busy
 from schedproof.stimulus.changes.pods import PodChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import TIMESTAMP, Pod
@@ -225,7 +226,8 @@ class Expectations:
         """
         due = AGAIN if self._trial.never_did(what) and AGAIN.seconds < deadline.seconds else deadline
         in_time = self.patiently(probe, due, what)
-        self._trial.did(what, in_time=in_time)
+        if in_time or not too_busy(self._kept, due.seconds):
+            self._trial.did(what, in_time=in_time)
         if not in_time:
             self._recorder.add(
                 Missed(case=self._clause, what=what, within=due.seconds, deadline=due.name, kept=self._kept)

@@ -21,9 +21,9 @@ def last_round(case: Case) -> None:
         case.expect_bound([case.pod("last", cpu="100m", plain=True) for _ in range(2)])
     patients = case.trial.patients
     waiting = [*case.trial.waiters.values(), *patients]
-    case.status.await_condition(
-        waiting, "PodScheduled", _rest_of(case.deadlines.reaction, case.trial.newest_waits_since)
-    )
+    # Where the last pods are bound, the pod before them may have been decided on as late as they were.
+    due = case.deadlines.reaction if case.is_over else case.deadlines.bind.then(case.deadlines.reaction)
+    case.status.await_condition(waiting, "PodScheduled", _rest_of(due, case.trial.newest_waits_since))
     if "change-nodes" in case.trial.cluster.capabilities and not case.is_over:
         case.nodes.change(case.trial.cluster.nodes[0], labels=PATIENT["nodeSelector"])
         with contextlib.suppress(CaseOver):

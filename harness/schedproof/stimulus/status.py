@@ -20,7 +20,10 @@ class PodStatus:
         self._recorder, self._pods, self._expect = context.recorder, pods, expect
 
     def await_condition(self, pods: Sequence[Pod], condition: str, deadline: Deadline, *, reason: str = "") -> None:
-        """Wait until each of these pods has the condition with status False and, if given, with this `reason`."""
+        """Wait until each of these pods has the condition with status False and, if given, with this `reason`.
+
+        A scheduler may report another reason first, so a clause whose judge asks for a reason waits for that reason.
+        """
 
         def reported() -> None:
             for pod in pods:
@@ -28,7 +31,8 @@ class PodStatus:
                 if not found or reason not in ("", found.get("reason")):
                     raise NotYet(f"{pod.name} has {dict(found) or f'no {condition} condition'}")
 
-        self._expect.reported(reported, deadline, f"the condition {condition}")
+        of_reason = f" with reason {reason}" if reason else ""
+        self._expect.reported(reported, deadline, f"the condition {condition}{of_reason}")
 
     def await_decision(self, pod: Pod, deadline: Deadline) -> None:
         """Wait until the pod is bound, or its condition PodScheduled gives the reason why it is not."""
@@ -58,12 +62,12 @@ class PodStatus:
         self._expect.patiently(refused, FRESHNESS, "the condition PodScheduled")
 
     def await_event(self, pods: Sequence[Pod], deadline: Deadline) -> None:
-        """Wait until there are events of the candidate about all of these pods."""
+        """Wait until there are events with a message about all of these pods."""
 
         def reported() -> None:
-            events = [r for r in self._recorder.records if isinstance(r, WatchEvent) and r.resource == "events"]
+            events = [r for r in self._recorder.records if isinstance(r, WatchEvent) and r.explains]
             if missing := [pod.name for pod in pods if not any(e.tells_of(pod.full_name, pod.uid) for e in events)]:
-                raise NotYet(f"no event about {', '.join(missing)}")
+                raise NotYet(f"no event with a message about {', '.join(missing)}")
 
         self._expect.reported(reported, deadline, "an event")
 

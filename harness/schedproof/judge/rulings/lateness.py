@@ -48,7 +48,7 @@ def too_busy(kept: Mapping[str, float], within: float) -> str:
 
     "" if it had all of the time that it claims to take. `within`: seconds.
     """
-    if sum(kept.values()) < most_kept(within):
+    if not kept or sum(kept.values()) < most_kept(within):
         return ""
     return f"the machine was too busy: waited {within:g} s{kept_waiting(kept)}"
 

@@ -147,9 +147,9 @@ class BindingGate:
         with self._changed:
             self._mute.add(pod)
 
-    def await_refused_status(self, pod: str) -> bool:
+    def await_refused_status(self, pod: str, deadline: Deadline) -> bool:
         """Wait until a write of this pod's status is refused, and return whether that happened in time."""
-        return self._await(lambda: pod in self._muted, f"a write of the status of {pod}", self._patience)
+        return self._await(lambda: pod in self._muted, f"a write of the status of {pod}", deadline)
 
     def _await(self, arrived: Callable[[], bool], what: str, deadline: Deadline) -> bool:
         """Wait for an event, and return whether it came in time."""

@@ -151,7 +151,7 @@ def _conditions(history: History, uid: str) -> Iterator[dict[str, str]]:
 
 def _has_event(history: History, pod: str, uid: str) -> bool:
     """Whether an event about a pod has a message. Its content is not judged."""
-    return any(event.tells_of(pod, uid) and event.object.get("message") for event in history.of(WatchEvent))
+    return any(event.explains and event.tells_of(pod, uid) for event in history.of(WatchEvent))
 
 
 CLAUSES = (
