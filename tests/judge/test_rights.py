@@ -164,6 +164,8 @@ DANGEROUS = [
     rule("bind", "roles", "*"), rule("impersonate", "users"), rule("impersonate", "serviceaccounts"),
     rule("impersonate", "userextras/scopes", "authentication.k8s.io"), rule("create", "serviceaccounts/token"),
     rule("create", "pods/exec"), rule("get", "pods/attach", "*"),
+    rule("get", "*", "*"), rule("list", "*/proxy"), rule("*", "*", "custom.metrics.k8s.io"),
+    rule("update", "*", "scheduling.example.com"),
     rule("update", "mutatingwebhookconfigurations", "admissionregistration.k8s.io"),
     rule("update", "certificatesigningrequests/approval", "certificates.k8s.io"),
 ]  # fmt: skip
@@ -181,7 +183,9 @@ HARMLESS = [
     rule("get", "validatingwebhookconfigurations", "admissionregistration.k8s.io"), rule("create", "pods/eviction"),
     rule("update", "mutatingwebhookconfigurations", "admissionregistration.k8s.io", resourceNames=["mine"]),
     rule("bind", "apiexports", "apis.example.com"), rule("get", "pods", "*"), path("get", "/metrics"),
-    path("get", "/apis/*"), rule("delete", "pods"), rule("update", "leases", "coordination.k8s.io"),
+    path("get", "/apis/*"), *(rule("get", "*", f"{kind}metrics.k8s.io") for kind in ("", "custom.", "external.")),
+    *(rule(verb, "*", "scheduling.example.com") for verb in ("get", "list", "watch")),
+    rule("delete", "pods"), rule("update", "leases", "coordination.k8s.io"),
 ]  # fmt: skip
 
 
