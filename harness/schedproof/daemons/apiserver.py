@@ -77,7 +77,9 @@ def start_apiserver(
         "secure-port": port,
         # Nothing here resolves the `kubernetes` Service; without endpoints the address may be loopback.
         "endpoint-reconciler-type": "none",
-        "service-cluster-ip-range": "198.19.0.0/16",
+        # Nothing serves these addresses. Loopback refuses a connection at once, for example to a webhook's Service;
+        # packets to any other address would leave the machine.
+        "service-cluster-ip-range": "127.96.0.0/16",
         "cert-dir": host.sandbox.scratch / "apiserver",
         "tls-cert-file": serving.certificate,
         "tls-private-key-file": serving.key,
