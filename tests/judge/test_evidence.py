@@ -53,6 +53,8 @@ def test_decision_has_a_row_with_all_known_facts_for_each_node() -> None:
     assert table(decided(), expected="node-2") == {
         "pod": "sp-tested/probe-1",
         "requests": [{"cpu": "2"}],
+        "init": [],
+        "needed": {"cpu": "2000m"},
         "varied": [],
         "expected": "node-2",
         "chosen": "node-1",
@@ -81,6 +83,23 @@ def test_unbound_pod_is_shown_with_its_requests() -> None:
     shown = table(h, manifest=h.history().manifests[h.uid("probe-1")])
     assert (shown["pod"], shown["chosen"], shown["requests"]) == ("sp-tested/probe-1", "", [{"cpu": "2"}])
     assert not any(row["chosen"] for row in shown["nodes"])
+
+
+def test_decision_has_all_that_adds_up_to_what_the_pod_needs_and_what_is_free() -> None:
+    h = HistoryBuilder("core/fit-sidecar")
+    h.node("node-1", cpu="4")
+    h.seen()
+    h.pod("probe-1", cpu="300m", init=[{"cpu": "600m"}, {"cpu": "700m", "restartPolicy": "Always"}])
+    h.expect("probe-1", "bound")
+    (decision,) = h.verdict().evidence["decisions"]
+    assert decision["requests"] == [{"cpu": "300m"}]
+    assert decision["init"] == [
+        {"requests": {"cpu": "600m"}, "sidecar": False}, {"requests": {"cpu": "700m"}, "sidecar": True},
+    ]  # fmt: skip
+    assert decision["needed"] == {"cpu": "1000m"}
+    text = " ".join(explain(Verdict(CASE, "required", "failed", "", {"decisions": [decision]}), AGAIN).split())
+    assert "requests cpu 300m; init container cpu 600m; sidecar cpu 700m; in all cpu 1000m" in text
+    assert "yes: cpu 4000m free of 4000m" in text
 
 
 def test_decision_has_what_was_varied_on_its_pod() -> None:

@@ -15,7 +15,7 @@ from schedproof.history.world import RESERVED
 from schedproof.judge.rulings.ruling import Ruling
 from schedproof.judge.rulings.timeline import timeline
 from schedproof.oracle.reason import Reason
-from schedproof.oracle.resources import Room
+from schedproof.oracle.resources import Room, amount_of, needed
 
 
 def decision_table(
@@ -31,8 +31,9 @@ def decision_table(
 
     The harness's own node, which repels pods, is included only if the pod was bound to it.
 
-    `expected` is a node, or several with " or " between them. `varied` is how the pod differs in looks from the case's
-    description (`PodCreated`).
+    `requests` has those of each container, and `init` those of each init container, as in the manifest; `needed` is
+    what the pod needs of a node in all. `expected` is a node, or several with " or " between them. `varied` is how the
+    pod differs in looks from the case's description (`PodCreated`).
 
     A row: `node`, `feasible`, `reasons`, `rules` (the oracle's, that exclude the node), `traffic` (bytes per second as
     Prometheus had it at the decision, None if not read), `scores` (scorer to score), `expected`, `chosen`, and `room`
@@ -54,6 +55,16 @@ def decision_table(
             (container.get("resources") or {}).get("requests") or {}
             for container in pod.get("spec", {}).get("containers", ())
         ],
+        "init": [
+            {
+                "requests": (container.get("resources") or {}).get("requests") or {},
+                "sidecar": container.get("restartPolicy") == "Always",
+            }
+            for container in pod.get("spec", {}).get("initContainers", ())
+        ],
+        "needed": {name: amount_of(name, amount) for name, amount in sorted(needed(dict(pod)).items()) if amount}
+        if pod
+        else {},
         "varied": next((r.varied for r in history.of(PodCreated) if r.uid == metadata.get("uid")), []),
         "expected": expected,
         "chosen": chosen,

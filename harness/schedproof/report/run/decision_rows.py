@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from schedproof.oracle.resources import amount_of
 from schedproof.report.run.decisions import scorers
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def decision_table(decision: Mapping[str, Any], *, rows: int = 0) -> Table:
     columns = {
         "chosen": ["-->" if row["chosen"] else "" for row in nodes],
         "node": [row["node"] for row in nodes],
-        "feasible": ["yes" if row["feasible"] else "no: " + "; ".join(row["reasons"]) for row in nodes],
+        "feasible": [_fits(row, unbound=not decision["chosen"]) for row in nodes],
         "traffic B/s": [f"{row['traffic']:,.0f}" if row["traffic"] is not None else "" for row in nodes],
         **{f"score {scorer}": [f"{row['scores'].get(scorer, '')}" for row in nodes] for scorer in shown},
         "expected": ["<--" if row["expected"] else "" for row in nodes],
@@ -63,10 +64,34 @@ def decision_title(decision: Mapping[str, Any]) -> str:
 
 def pod_looks(decision: Mapping[str, Any]) -> str:
     """Return the pod's requests, as written in its manifest, and how the harness varied the manifest."""
-    asks = ", ".join(f"{name} {amount}" for requests in decision["requests"] for name, amount in requests.items())
+    asks = ", ".join(filter(None, map(_amounts, decision["requests"])))
     # Missing in reports of earlier versions.
-    varied = ", ".join(decision.get("varied", ()))
-    return "; ".join(filter(None, (asks and f"requests {asks}", varied and f"varied: {varied}")))
+    varied, needed = ", ".join(decision.get("varied", ())), _amounts(decision.get("needed", {}))
+    before = [
+        f"{'sidecar' if container['sidecar'] else 'init container'} {_amounts(container['requests'])}"
+        for container in decision.get("init", ())
+        if container["requests"]
+    ]
+    whole = needed if before or len([requests for requests in decision["requests"] if requests]) > 1 else ""
+    parts = (asks and f"requests {asks}", *before, whole and f"in all {whole}", varied and f"varied: {varied}")
+    return "; ".join(filter(None, parts))
+
+
+def _amounts(requests: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in requests.items())
+
+
+def _fits(row: Mapping[str, Any], *, unbound: bool) -> str:
+    """Return whether a node is feasible, and why not; of a pod that was not bound, how much is free where it fits."""
+    if not row["feasible"]:
+        return "no: " + "; ".join(row["reasons"])
+    room = row.get("room") or {} if unbound else {}
+    free = [
+        f"{name} {amount_of(name, one['free'])} free of {amount_of(name, one['total'])}"
+        for name, one in room.items()
+        if name != "pods"
+    ]
+    return f"yes: {', '.join(free)}" if free else "yes"
 
 
 def _shown(nodes: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
