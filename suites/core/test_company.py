@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from schedproof.candidate.subjects import Subject
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.pods import Pod
 
@@ -55,7 +56,7 @@ def ended(case: Case, node: str, app: str, **spec: Any) -> None:
 
     The node is one of the cluster's own: where kubelets run pods, nodes that joined later have none.
     """
-    if "ending-pods" in case.trial.cluster.capabilities:
+    if "ending-pods" in case.trial.cluster.capabilities and not case.leaves_out(Subject.ENDED_PODS):
         for phase in ("Succeeded", "Failed"):
             case.pods.finish(case.pods.neighbour(node, app, ends=phase, **spec), phase)
 
@@ -63,7 +64,7 @@ def ended(case: Case, node: str, app: str, **spec: Any) -> None:
 def leaving(case: Case, node: str, app: str, **spec: Any) -> bool:
     """Create a pod on the node that is terminating for the whole case; return whether the cluster allows that."""
     capabilities = case.trial.cluster.capabilities
-    if "ending-pods" not in capabilities or "real-pods" in capabilities:
+    if "ending-pods" not in capabilities or "real-pods" in capabilities or case.leaves_out(Subject.ENDED_PODS):
         return False
     case.pods.terminate(case.pods.neighbour(node, app, lingers=True, **spec))
     return True

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from schedproof.candidate.subjects import Subject
 from schedproof.stimulus.case import Case
 
 SLOT = "schedproof.dev/slot"
@@ -14,10 +17,13 @@ def test_gang(case: Case) -> None:
     """A node has four slots, and each pod requests one: a group of three, a group of five, then two groups of three.
 
     The members of these two are created in turn: a scheduler that takes each pod by itself gives each group two slots.
+    A slot is an extended resource or, if the candidate excludes these, a CPU.
     """
-    case.nodes.add("node-gang", **{SLOT: "4"})
+    by_cpu = case.leaves_out(Subject.EXTENDED_RESOURCES)
+    case.nodes.add("node-gang", **{"cpu" if by_cpu else SLOT: "4"})
     case.settle()
-    spec = {"extended": {SLOT: "1"}, "nodeSelector": {"kubernetes.io/hostname": "node-gang"}}
+    asked: dict[str, Any] = {"cpu": "1"} if by_cpu else {"extended": {SLOT: "1"}}
+    spec = {**asked, "nodeSelector": {"kubernetes.io/hostname": "node-gang"}}
     (small,) = case.groups.create(1, 3, **spec)
     case.groups.expect_whole([small])
     case.delete(small)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from schedproof.candidate.subjects import Subject
 from schedproof.judge.clauses.network.competing import MANY
 from schedproof.judge.clauses.network.preference import ROTATIONS
 from schedproof.normalization.surfaces.scheduler import confined
@@ -78,14 +79,21 @@ def test_bind_refused(case: Case) -> None:
             case.preference.refused_probes(gate, case.load.traffic(node), case.chance.probes(2))
 
 
+def takers(case: Case) -> list[Callable[[str], object]]:
+    """Return actions that make a node infeasible: full, tainted, cordoned, if the candidate supports that."""
+    taints = [{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]
+    ways: list[tuple[Subject, Callable[[str], object]]] = [
+        (Subject.CPU, lambda node: case.pods.fill(node, cpu="50m")),
+        (Subject.TAINTS, lambda node: case.nodes.change(node, taints=taints)),
+        (Subject.CORDONS, lambda node: case.nodes.change(node, unschedulable=True)),
+    ]
+    return [take for subject, take in ways if not case.leaves_out(subject)] or [ways[0][1]]
+
+
 @pytest.mark.clause("network/ranking")
 def test_ranking(case: Case) -> None:
     """One node after the other becomes infeasible, the quietest first: full, tainted, then cordoned."""
-    take = (
-        lambda node: case.pods.fill(node, cpu="50m"),
-        lambda node: case.nodes.change(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]),
-        lambda node: case.nodes.change(node, unschedulable=True),
-    )
+    take = takers(case)
     load = case.load.traffic(case.nodes.names[0])
     ranking = sorted(load, key=load.__getitem__)[: ROTATIONS - 1]
     count = case.chance.probes_among(range(len(load), len(load) - len(ranking) + 1, -1))
@@ -94,8 +102,9 @@ def test_ranking(case: Case) -> None:
         traffic = load | {node: load[other] for node, other in zip(order, ranking, strict=True)}
         phase = case.load.script(traffic)
         # A pod that fits only on the two loudest nodes: readings of the quietest few do not suffice.
-        last = two_loudest(traffic)
-        case.preference.probe(phase, count=count, among=last, affinity=confined(last))
+        if not case.leaves_out(Subject.NODE_AFFINITY):
+            last = two_loudest(traffic)
+            case.preference.probe(phase, count=count, among=last, affinity=confined(last))
         for number, node in enumerate(order[:-1]):
             case.preference.probe(phase, count=count, among=[n for n in traffic if traffic[n] >= traffic[node]])
             take[number % len(take)](node)
@@ -111,12 +120,8 @@ def two_loudest(load: Mapping[str, float]) -> list[str]:
 
 @pytest.mark.clause("network/feasible-first")
 def test_feasible_first(case: Case) -> None:
-    """The quietest node is tainted, then cordoned, then full: it must not be chosen, and others must."""
-    for make_infeasible in (
-        lambda node: case.nodes.change(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]),
-        lambda node: case.nodes.change(node, unschedulable=True),
-        lambda node: case.pods.fill(node, cpu="50m"),
-    ):
+    """The quietest node is full, then tainted, then cordoned: it must not be chosen, and others must."""
+    for make_infeasible in takers(case):
         node, *_ = case.nodes.names
         case.load.script(case.load.traffic(node))
         make_infeasible(node)

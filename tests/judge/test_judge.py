@@ -10,7 +10,7 @@ import pytest
 
 from schedproof.candidate.claims import CLAUSE_PROFILES, profile_of
 from schedproof.cli import main as cli
-from schedproof.history.acts import Broken, RunCluster, Selected
+from schedproof.history.acts import Broken, RunCluster, Selected, Unsupported
 from schedproof.history.history import History
 from schedproof.judge.catalogue import BASICS, CATALOGUE
 from schedproof.judge.clause import Clause
@@ -326,6 +326,25 @@ def test_judge_that_raises_makes_only_its_own_clause_invalid(
     h.save(tmp_path)
     assert cli.main(["judge", str(tmp_path)]) == 3
     assert "core/fit-cpu" in capsys.readouterr().out
+
+
+# -- what the candidate does not support
+
+
+def test_clause_that_needs_what_is_not_supported_is_skipped_unless_it_failed_before() -> None:
+    needs = {"subject": "host ports", "clause": "core/host-port"}
+    h = HistoryBuilder("core/no-overcommit")
+    h.add(Unsupported(case=h.case, **needs))
+    verdict = h.verdict()
+    assert (verdict.outcome, verdict.code, verdict.depends_on) == ("skipped", "depends-on-excluded", "core/host-port")
+    assert not verdict.did_not_pass
+    h = HistoryBuilder("core/fit-cpu")
+    h.node("node-1", cpu="1")
+    h.seen()
+    h.pod("large", cpu="2")
+    h.bind("large", "node-1")
+    h.add(Unsupported(case=h.case, **needs))
+    assert h.verdict().outcome == "failed"
 
 
 # -- the ladder

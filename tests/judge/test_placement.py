@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from schedproof.history.acts import MadeWay
+
 from .histories import CONTROL, CONTROL_USER, NODES, HistoryBuilder, told
 
 TAINT = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
@@ -398,3 +400,26 @@ def test_unbound_sentinel_does_not_hide_a_later_failure() -> None:
     h.pod("after")
     h.expect("after", "bound")
     told(h.verdict(), "failed", "not-bound-in-time", "after")
+
+
+@pytest.mark.parametrize(
+    ("waiting", "later", "code"),
+    [("8", True, "room-kept"), ("8", False, "not-bound-in-time"), ("9", True, "not-bound-in-time")],
+)
+def test_pod_that_is_bound_once_a_waiting_pod_is_gone_was_kept_off_for_it(waiting: str, later: bool, code: str) -> None:
+    """`waiting`: the CPUs that it requests, of a node with eight; `later`: whether the other was bound at once then."""
+    h = HistoryBuilder("core/fit-cpu")
+    here = {"nodeSelector": {"kubernetes.io/hostname": "node-1"}}
+    h.node("node-1", cpu="8")
+    h.pod("there", role="filler", scheduler="others", node="node-1", cpu="4")
+    h.seen()
+    h.pod("large", cpu=waiting, **here)
+    h.pod("small", cpu="1", **here)
+    h.expect("small", "bound")
+    h.add(MadeWay(case=h.case, waiting=[h.uid("large")], unbound=[h.uid("small")]))
+    h.delete("large")
+    if later:
+        h.bind("small", "node-1")
+    verdict = h.verdict()
+    assert (verdict.outcome, verdict.code) == ("failed", code), verdict.summary
+    assert ("large was deleted" in verdict.summary) == (code == "room-kept")

@@ -16,7 +16,7 @@ from schedproof.foundation.errors import CandidateError
 from schedproof.history.acts import Election, Halted, LineFault, Resumed, Unseen
 from schedproof.history.observations import ApiRequest, LeaseHolder
 from schedproof.stimulus.changes.candidate import LEASE, CandidateChanges
-from schedproof.stimulus.expectations import CaseOver
+from schedproof.stimulus.context import CaseOver
 
 from .world import CLAUSE, NAMESPACE, World
 

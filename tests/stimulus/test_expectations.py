@@ -11,9 +11,9 @@ from schedproof.clusters.api import Manifest
 from schedproof.foundation.deadlines import OBJECT_GONE, Deadline
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.history.acts import Expect, Fence, Missed, PodCreated, Unseen
+from schedproof.history.acts import Expect, Fence, MadeWay, Missed, PodCreated, Unseen
 from schedproof.stimulus import expectations
-from schedproof.stimulus.expectations import CaseOver
+from schedproof.stimulus.context import CaseOver
 from schedproof.stimulus.pods import Pod
 from schedproof.stimulus.usable_time import Stretch
 
@@ -179,6 +179,33 @@ def test_a_wait_ends_with_the_recording(world: World) -> None:
     world.server.end(CUT)
     with pytest.raises(HostError, match="recording stopped"):
         world.expect.bound([pod])
+
+
+@pytest.mark.parametrize("woken_by", ["waits", "filler"])
+def test_a_pod_for_which_room_is_kept_makes_way_for_one_that_fits(late: World, woken_by: str) -> None:
+    """The other is bound once that pod is deleted, or already once any pod is: then nothing was kept for it."""
+    waits, fits = late.pods.create("waits", **LARGE), late.pods.create("fits")
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    late.server.patch("pods", waits.name, {"status": {"conditions": [condition]}}, NAMESPACE)
+    late.await_shown(lambda: late.pods.waiting_before(fits) == [waits], "the condition")
+
+    def bind(what: str, pod: Manifest) -> None:
+        if what == "DELETED" and woken_by in pod["metadata"]["name"] and not late.pods.was_bound(fits):
+            late.server.bind(NAMESPACE, fits.name, "node-1")
+
+    late.server.controllers["pods"] = [*late.server.controllers.get("pods", ()), bind]
+    with pytest.raises(CaseOver):
+        late.expect.bound([fits])
+    made = [(record.waiting, record.unbound) for record in late.of(MadeWay)]
+    assert made == ([([waits.uid], [fits.uid])] if woken_by == "waits" else [])
+    assert late.pods.was_bound(fits)
+
+
+def test_after_a_change_nothing_makes_way(late: World) -> None:
+    late.pods.create("waits", **LARGE)
+    with pytest.raises(CaseOver):
+        late.expect.bound([late.pods.create("fits")], late.context.deadlines.requeue)
+    assert late.of(MadeWay) == []
 
 
 def test_what_was_never_said_is_waited_for_less_the_second_time(late: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from schedproof.clusters.api import Manifest
 from schedproof.foundation.errors import UsageError
 from schedproof.history.acts import Expect, Fence, GroupCreated, PodCreated
 from schedproof.stimulus.changes.groups import GroupChanges
-from schedproof.stimulus.expectations import CaseOver
+from schedproof.stimulus.context import CaseOver
 from schedproof.stimulus.usable_time import UsableTime
 
 from ..fake_apiserver.storing import RefusalError

@@ -15,7 +15,7 @@ from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.history.acts import Aged, Expect, Missed, PodCreated, ShownSeen, Unseen
 from schedproof.history.world import RESERVED
 from schedproof.stimulus import sight as module
-from schedproof.stimulus.expectations import CaseOver
+from schedproof.stimulus.context import CaseOver
 from schedproof.stimulus.reserved import ADMITTED, GENERATION, ReservedNode
 from schedproof.stimulus.usable_time import UsableTime
 

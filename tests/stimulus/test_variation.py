@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from schedproof.candidate.subjects import Subject
 from schedproof.oracle.affinity import selects_node
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import parse_quantity
@@ -55,7 +56,7 @@ SELECTORS: list[dict[str, Any]] = [
 def variation(
     seed: int,
     *,
-    excluded: frozenset[str] = frozenset(),
+    without: Collection[Subject] = (),
     offered: Collection[str] = tuple(BESIDE),
     about: str = "",
     left_out: Collection[str] = (),
@@ -63,9 +64,7 @@ def variation(
 ) -> Variation:
     how = {"labelled": True, "real": False} | how
     source = random.Random(seed)
-    return Variation(
-        source, excluded=excluded.__contains__, offered=lambda: offered, about=about, left_out=left_out, **how
-    )
+    return Variation(source, without=without, offered=lambda: offered, about=about, left_out=left_out, **how)
 
 
 def plain(**spec: Any) -> dict[str, Any]:
@@ -115,10 +114,10 @@ def kinds(**how: Any) -> set[str]:
 
 def test_every_kind_is_made_by_some_seed_and_none_that_is_excluded() -> None:
     assert kinds() == KINDS.keys()
-    excluded = frozenset({"core/node-affinity", "core/toleration", "core/node-selector"})
-    assert kinds(excluded=excluded) == {kind for kind, clause in KINDS.items() if clause not in excluded}
+    without = {Subject.NODE_AFFINITY, Subject.TOLERATIONS, Subject.NODE_SELECTOR}
+    assert kinds(without=without) == KINDS.keys() - without
     devices = {"an extended resource"}
-    assert kinds() - kinds(excluded=frozenset({"core/fit-extended"}), offered={STORAGE, DEVICE}) == devices
+    assert kinds() - kinds(without=[Subject.EXTENDED_RESOURCES], offered={STORAGE, DEVICE}) == devices
     assert kinds() - kinds(offered=()) == {*devices, "ephemeral storage"}
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
 import yaml
 
+from schedproof.candidate.subjects import Subject
 from schedproof.cli.main import command_line
 from schedproof.documents.manifests import parse_manifests
 from schedproof.foundation.generating import generate
@@ -20,10 +21,10 @@ from schedproof.oracle.quantity import parse_quantity
 from schedproof.worlds.draws import corners, worlds
 from schedproof.worlds.search import Bounds, Search, Wrong
 from schedproof.worlds.smaller import smaller
+from schedproof.worlds.subjects import subjects_in
 from schedproof.worlds.words import in_words, manifests, node_manifest, yaml_text
 from schedproof.worlds.world import NODES, POOL, REQUIRED, World, acceptable, tidy
 
-FEATURES = ("pod-affinity", "topology-spread")
 BOUNDS = Bounds(worlds=50, seconds=1000, tries=500, smaller_seconds=1000)
 
 SPREAD = {
@@ -35,9 +36,9 @@ SPREAD = {
 TERM = {"topologyKey": "zone", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "In"}]}}
 
 
-def generated(count: int = 200, *, seed: int = 1, features: tuple[str, ...] = FEATURES, ports: bool = True):
+def generated(count: int = 200, *, seed: int = 1, left_out: Collection[Subject] = ()):
     found: list[World] = []
-    generate(worlds(features, ports=ports), found.append, cases=count, seed=seed)
+    generate(worlds(left_out), found.append, cases=count, seed=seed)
     return found
 
 
@@ -101,12 +102,41 @@ def test_the_same_seed_generates_the_same_worlds():
 
 def test_unclaimed_features_are_not_generated():
     found: list[World] = []
-    generate(worlds(ports=False, ends=False), found.append, cases=200, seed=1)
+    without = [Subject.HOST_PORTS, Subject.POD_AFFINITY, Subject.TOPOLOGY_SPREAD]
+    generate(worlds(without, ends=False), found.append, cases=200, seed=1)
     text = json.dumps([world.as_json() for world in found])
     assert not [word for word in ("ended", "lingers") if word in text]
     assert not [word for word in ("podAffinity", "podAntiAffinity", "topologySpread", "hostPort") if word in text]
     text = json.dumps([world.as_json() for world in generated()])
     assert all(word in text for word in ("podAffinity", "podAntiAffinity", "topologySpread", "hostPort"))
+
+
+DRAWN = frozenset().union(*map(subjects_in, generated()))
+"""The subjects of the worlds of a candidate that supports all."""
+
+
+def test_worlds_have_every_subject_that_they_are_drawn_for():
+    elsewhere = {
+        Subject.HUGE_PAGES, Subject.OVERHEAD, Subject.POD_LEVEL_RESOURCES, Subject.LIMITS, Subject.UNITS,
+        Subject.LABELS, Subject.ANNOTATIONS, Subject.NODE_SELECTOR, Subject.TOLERATIONS, Subject.GATES,
+    }  # fmt: skip
+    assert {*Subject} - elsewhere == DRAWN
+
+
+@pytest.mark.parametrize("subject", sorted(DRAWN))
+def test_a_subject_that_is_left_out_is_in_no_world(subject):
+    drawn = [*generated(left_out=[subject]), *corners(random.Random(1), [subject])]
+    assert all(map(acceptable, drawn))
+    found = frozenset().union(*map(subjects_in, drawn))
+    assert subject not in found
+    assert found >= DRAWN - {subject, Subject.CORDONS}  # which worlds without taints do not have
+
+
+def test_worlds_without_any_resource_are_about_labels():
+    resources = [
+        Subject.CPU, Subject.MEMORY, Subject.EPHEMERAL_STORAGE, Subject.EXTENDED_RESOURCES, Subject.NUMBER_OF_PODS,
+    ]  # fmt: skip
+    assert not frozenset().union(*map(subjects_in, generated(left_out=resources))) & {*resources}
 
 
 def test_no_change_of_a_generated_world_adds_a_no_execute_taint():
@@ -217,7 +247,7 @@ def only_the_first_container(world: World, _hurried: bool = False) -> Wrong | No
 
 def test_failing_world_is_reduced_to_one_node_and_one_pod():
     search = Search(only_the_first_container, Bounds(500, 1000, 500, 1000))
-    assert search.generated(worlds(FEATURES), 1)
+    assert search.generated(worlds(), 1)
     search.make_smaller()
     assert search.steady
     assert search.world is not None

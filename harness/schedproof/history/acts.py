@@ -122,6 +122,23 @@ class Broken(OfCase, kind="broken"):
     """The case has shown that the candidate ignores its subject: only clauses that depend on it are no longer tried."""
 
 
+class Unsupported(OfCase, kind="unsupported"):
+    """The case ended because it needs what the candidate does not support."""
+
+    subject: str
+    clause: str
+    """The clause about it, which the candidate excludes, or whose feature it does not claim."""
+
+
+class MadeWay(OfCase, kind="made-way"):
+    """Pods of the case that waited are about to be deleted, because others that fit are not bound in time."""
+
+    waiting: list[str]
+    """Uids."""
+    unbound: list[str]
+    """Uids of the others."""
+
+
 class LeftOut(OfCase, kind="left-out"):
     """After the case, the candidate bound plain pods, but not all pods with these changes: later pods do without."""
 

@@ -122,6 +122,10 @@ CODES: Mapping[str, Code] = {
         "a Binding was posted for a pod after its deletion had to be known",
         "drop a pod from the queue when its deletionTimestamp is set, or it is deleted",
     ),
+    "depends-on-excluded": Code(
+        "the clause was not tried, because it needs what the candidate does not support, by its exclusions or claims",
+        "support what the excluded clause is about, and remove the exclusion",
+    ),
     "depends-on-failed": Code(
         "the clause was not tried, because a clause that it depends on did not pass",
         "fix the clause that it depends on, or use --keep-going",
@@ -445,6 +449,10 @@ CODES: Mapping[str, Code] = {
     "rights-not-recorded": Code(
         "the record does not have the candidate's declared rights",
         "run the candidate again with this version",
+    ),
+    "room-kept": Code(
+        "a pod that fits was not bound while another pod waited: the room was kept for that pod",
+        "bind pods that fit beside waiting pods, or turn off the reservation of nodes for waiting pods",
     ),
     "score-not-integer": Code(
         "the response to prioritize has a score that is not an integer",

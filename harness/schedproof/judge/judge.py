@@ -11,7 +11,7 @@ from pathlib import Path
 
 from schedproof.candidate.claims import OWN, Claims, profile_of
 from schedproof.foundation.visible import visible, visible_in
-from schedproof.history.acts import LeftOut, RunCluster, Selected, Trouble, Unblocked
+from schedproof.history.acts import LeftOut, RunCluster, Selected, Trouble, Unblocked, Unsupported
 from schedproof.history.history import History
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import ANSWERED, AUDIT, PREFERRED, Clause
@@ -38,6 +38,12 @@ def dependent(clause: Clause, cause: str) -> Verdict:
     """The verdict on a clause that was not tried, because it would fail as another clause has."""
     summary = f"not tried: it depends on {cause}, which did not pass"
     return Verdict(clause.id, clause.level, "skipped", summary, code="depends-on-failed", depends_on=cause)
+
+
+def unsupported(clause: Clause, lacks: Unsupported) -> Verdict:
+    """The verdict on a clause that cannot be tried without what the candidate does not support."""
+    summary = f"not tried: it needs {lacks.subject}, and {lacks.clause} is excluded or not claimed"
+    return Verdict(clause.id, clause.level, "skipped", summary, code="depends-on-excluded", depends_on=lacks.clause)
 
 
 def left_out_by(clause: Clause, broken_by: str, ignored: AbstractSet[str]) -> str:
@@ -109,6 +115,8 @@ def _judge(history: History, clause_id: str) -> Verdict:
     finding = _unless_lost(history, clause, finding)
     if finding.outcome == "invalid" and cause and cause != clause_id:
         return dependent(clause, cause)
+    if finding.outcome != "failed" and (lacks := next(history.of(Unsupported, clause_id), None)) is not None:
+        return unsupported(clause, lacks)
     verdict = Verdict(clause.id, clause.level, finding.outcome, finding.summary, finding.evidence, finding.code)
     exclusion = next((e for e in history.exclusions if e.clause == clause_id), None)
     if exclusion is None:

@@ -10,8 +10,8 @@ from schedproof.judge.codes import CODES
 
 _PACKAGE = "schedproof.judge"
 OF_ANY_CLAUSE = frozenset({
-    "capability-missing", "cut-short", "depends-on-failed", "harness-trouble", "judge-raised", "not-claimed",
-    "not-possible-here", "outdated-exclusion", "record-incomplete",
+    "capability-missing", "cut-short", "depends-on-excluded", "depends-on-failed", "harness-trouble", "judge-raised",
+    "not-claimed", "not-possible-here", "outdated-exclusion", "record-incomplete",
 })  # fmt: skip
 """Codes that a finding can have regardless of the clause's judge."""
 

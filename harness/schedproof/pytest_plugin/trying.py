@@ -16,7 +16,7 @@ from schedproof.pytest_plugin.selection import candidate_of, clause_of
 from schedproof.run.dispatch import IGNORED, SCHEDULES_NOTHING
 from schedproof.run.session import Session
 from schedproof.stimulus.case import Case
-from schedproof.stimulus.expectations import CaseOver
+from schedproof.stimulus.context import CaseOver
 
 
 def cases(session: Session, item: pytest.Function, candidate: Candidate) -> Iterator[Case]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from schedproof.candidate.kinds import ExtenderSpec, PluginSpec
+from schedproof.candidate.subjects import Subject
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.waiting import until
@@ -20,8 +21,8 @@ from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.changes.objects import ObjectChanges
 from schedproof.stimulus.changes.pods import PodChanges
 from schedproof.stimulus.changes.volumes import VolumeChanges
-from schedproof.stimulus.context import Context
-from schedproof.stimulus.expectations import CaseOver, Expectations
+from schedproof.stimulus.context import CaseOver, Context
+from schedproof.stimulus.expectations import Expectations
 from schedproof.stimulus.kinds.extender import ExtenderStimulus
 from schedproof.stimulus.kinds.plugin import PluginStimulus
 from schedproof.stimulus.kinds.points import PointStimulus
@@ -164,15 +165,26 @@ class Case:
 
     # -- parts that not every candidate has
 
-    def excludes(self, clause: str) -> bool:
-        """Return whether the candidate excludes a clause; cases of other clauses then leave out its subject."""
-        return self._context.excludes(clause)
+    def leaves_out(self, *subjects: Subject) -> bool:
+        """Return whether the candidate does not support one of these; a case of another clause then does without.
+
+        A case that creates a pod or changes a node with such a subject all the same ends there, and is not judged.
+        """
+        return not self._context.left_out.keys().isdisjoint(subjects)
+
+    def need(self, *subjects: Subject) -> None:
+        """Return if the candidate supports these subjects; otherwise the case ends, and is not judged.
+
+        Raises:
+            CaseOver: it does not support one of them.
+        """
+        self._context.require(subjects)
 
     @functools.cached_property
     def worlds(self) -> WorldSearches:
         """Random worlds of nodes and pods, drawn with the run's seed."""
         runs = WorldRuns(self._context, self.pods, self.nodes, self.sight, self._expect)
-        return WorldSearches(self._context, runs, ports=not self.excludes("core/host-port"))
+        return WorldSearches(self._context, runs)
 
     @functools.cached_property
     def groups(self) -> GroupChanges:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
+from collections.abc import Collection, Mapping
 
+from schedproof.candidate.claims import OWN, profile_of
+from schedproof.candidate.subjects import Subject, left_out
 from schedproof.candidate.timing import ClaimedDeadlines
 from schedproof.clusters.api import Api
+from schedproof.history.acts import Unsupported
 from schedproof.recording.recorder import Recorder
 from schedproof.stimulus.trial import Trial
+
+
+class CaseOver(Exception):  # noqa: N818 - an outcome, not an error
+    """Nothing more is to be tried: a missed deadline is on record, or a subject that the candidate does not support."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,9 +52,23 @@ class Context:
         """Prefix of the names of all objects of the clause."""
         return self.clause.replace("/", "-")
 
-    def excludes(self, clause: str) -> bool:
-        """Return whether the candidate excludes a clause; cases of other clauses then leave out its subject."""
-        return any(exclusion.clause == clause for exclusion in self.trial.candidate.exclusions)
+    @functools.cached_property
+    def left_out(self) -> Mapping[Subject, str]:
+        """What the candidate does not support, without what the clause is about; see `subjects.left_out`."""
+        candidate = self.trial.candidate
+        return left_out(candidate.claims, candidate.exclusions, self.clause)
+
+    def require(self, subjects: Collection[Subject]) -> None:
+        """Return if the clause can be tried with these subjects.
+
+        Raises:
+            CaseOver: the candidate does not support one of them, which is recorded. A user's own test may use all.
+        """
+        for subject in sorted(self.left_out.keys() & {*subjects}):
+            if profile_of(self.clause) != OWN:
+                about = self.left_out[subject]
+                self.recorder.add(Unsupported(case=self.clause, subject=str(subject), clause=about))
+                raise CaseOver(self.clause)
 
     @property
     def freshness(self) -> float:

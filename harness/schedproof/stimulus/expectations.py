@@ -7,18 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from schedproof.foundation.deadlines import AGAIN, LATE, TOLD, Deadline
+from schedproof.foundation.deadlines import AGAIN, BIND, LATE, TOLD, Deadline
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until
-from schedproof.history.acts import Expect, Fence, Missed, Unseen
+from schedproof.history.acts import Expect, Fence, MadeWay, Missed, Unseen
 from schedproof.judge.rulings.lateness import too_busy
 from schedproof.stimulus.changes.pods import PodChanges
-from schedproof.stimulus.context import Context
+from schedproof.stimulus.context import CaseOver, Context
 from schedproof.stimulus.pods import TIMESTAMP, Pod
-
-
-class CaseOver(Exception):  # noqa: N818 - an outcome, not an error
-    """The candidate has missed a deadline. The judge has its evidence, and all further steps would wait in vain."""
 
 
 class Expectations:
@@ -127,7 +123,29 @@ class Expectations:
             self._trial.schedules()
         else:
             self.wait_bound(pods, LATE)
+            self._make_way(pods, deadline)
         return bound
+
+    def _make_way(self, pods: Sequence[Pod], deadline: Deadline) -> None:
+        """Delete older pods that wait, to see whether pods that fit and are not bound are kept off for them.
+
+        Some schedulers reserve a node for a pod that waits for room there. Nothing is done for pods that were to be
+        bound after a change. The deletion itself may be what a pod is tried again for, so a bound pod is deleted first:
+        if that suffices, nothing is recorded.
+        """
+        unbound = [pod for pod in pods if not self._pods.was_bound(pod)]
+        waiting = self._pods.waiting_before(unbound[0]) if unbound else []
+        if not waiting or deadline.name != BIND.name or self._wakes(unbound) or self._trial.attachment.ended:
+            return
+        uids = [[pod.uid for pod in some] for some in (waiting, unbound)]
+        self._recorder.add(MadeWay(case=self._clause, waiting=uids[0], unbound=uids[1]))
+        self._pods.delete(waiting)
+        self._wakes(unbound)
+
+    def _wakes(self, pods: Sequence[Pod]) -> bool:
+        """Return whether the deletion of a bound pod, after which schedulers try waiting pods again, suffices."""
+        self._pods.delete([self._pods.fill(self._trial.cluster.nodes[0])])
+        return self._await_bound(pods, LATE)
 
     def let_decide(self, pods: Sequence[Pod], **sentinel: Any) -> None:
         """Fence these pods; a second time, a second later, if the candidate has not reported all of them as waiting.

@@ -8,7 +8,7 @@ import time
 
 from schedproof.foundation.deadlines import AGAIN, Deadline
 from schedproof.stimulus.case import Case
-from schedproof.stimulus.expectations import CaseOver
+from schedproof.stimulus.context import CaseOver
 from schedproof.stimulus.standing import PATIENT
 
 

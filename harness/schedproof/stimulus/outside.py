@@ -61,7 +61,7 @@ def _varied(trial: Trial, kind: str) -> Iterator[Manifest]:
     surroundings = trial.surroundings
     variation = Variation(
         random.Random(f"{trial.seed}:{kind}"),  # noqa: S311 - reproducible by its seed
-        excluded=lambda _clause: False, labelled=surroundings.changes_nodes, offered=lambda: surroundings.beside,
+        labelled=surroundings.changes_nodes, offered=lambda: surroundings.beside,
         real="real-pods" in trial.cluster.capabilities,
     )  # fmt: skip
     for number in range(_SAMPLES):

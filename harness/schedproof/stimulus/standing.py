@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from schedproof.candidate.scheduler_config import DEFAULT_SCHEDULER
+from schedproof.candidate.subjects import Subject, subjects_of
 from schedproof.clusters.cluster import Cluster
 from schedproof.stimulus.pods import pod_manifest
 
 _NOWHERE = {"schedproof.dev/no-such": "node"}
 
 
-def waiting(more: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return reason to spec of the candidate's pods that fit on no node in any case of the suites, and `more`."""
+_ABOUT = {"too-large": Subject.CPU, "too-much-memory": Subject.MEMORY, "selector": Subject.NODE_SELECTOR}
+"""What else than its spec shows a pod needs of a scheduler, to be left waiting."""
+
+
+def waiting(more: Mapping[str, Mapping[str, Any]], left_out: Collection[Subject] = ()) -> dict[str, Mapping[str, Any]]:
+    """Return reason to spec of the candidate's pods that fit on no node in any case of the suites, and `more`.
+
+    A pod that waits because of a subject that the candidate does not support is left out.
+    """
+    found = {**_waiting(), **more}
+    return {reason: spec for reason, spec in found.items() if not _needs(reason, spec) & {*left_out}}
+
+
+def _needs(reason: str, spec: Mapping[str, Any]) -> set[Subject]:
+    needs = {*subjects_of(pod_manifest(reason, "", image="", **spec)["spec"])}
+    return needs | ({_ABOUT[reason]} if reason in _ABOUT else set())
+
+
+def _waiting() -> dict[str, Mapping[str, Any]]:
     alone = {"key": "kubernetes.io/hostname", "operator": "DoesNotExist"}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [alone]}]}
     return {
@@ -24,7 +42,6 @@ def waiting(more: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any
         "too-much-storage": {"extended": {"ephemeral-storage": "1000Ti"}},
         "no-such-resource": {"extended": {"schedproof.dev/no-such": "1"}},
         "gated": {"schedulingGates": [{"name": "schedproof.dev/never"}]},
-        **more,
     }
 
 

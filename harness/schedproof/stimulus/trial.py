@@ -16,6 +16,7 @@ from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import RbacSpec
 from schedproof.candidate.placeholders import fill
 from schedproof.candidate.scheduler_config import scheduler_configuration
+from schedproof.candidate.subjects import Subject, left_out
 from schedproof.clusters import bootstrap
 from schedproof.clusters.api import Manifest
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
@@ -78,6 +79,7 @@ class Trial:
         keep_going: bool = False,
     ) -> None:
         begin = time.monotonic()
+        self._unsupported = frozenset(left_out(candidate.claims, candidate.exclusions))
         self.cluster = cluster
         self.candidate = candidate
         self.folder = folder
@@ -132,7 +134,8 @@ class Trial:
             self._standing: list[Pod] = []
             self._closing.callback(self._remove_standing)
             self.reserved: ReservedNode | None = None
-            if is_possible(cluster):
+            # A candidate that does not support its taints would bind pods there that are not about it.
+            if is_possible(cluster) and not self._unsupported & {Subject.TAINTS, Subject.CORDONS}:
                 self.reserved = ReservedNode(cluster, self.namespace)
                 self._closing.callback(self.reserved.close)
                 self.surroundings.dress_nodes(self.reserved_nodes)
@@ -171,7 +174,7 @@ class Trial:
 
     def _let_wait(self) -> dict[str, Pod]:
         """Create pods that must wait from the candidate's start to the end of the run, and return them by reason."""
-        specs = waiting(self.reserved.waiting() if self.reserved is not None else {})
+        specs = waiting(self.reserved.waiting() if self.reserved is not None else {}, self._unsupported)
         return {name: self._wait(name, spec, role="waiter") for name, spec in specs.items()}
 
     def let_patient_wait(self) -> None:

@@ -16,6 +16,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
+from schedproof.candidate.subjects import CLAUSES, Subject
 from schedproof.clusters.api import Manifest
 from schedproof.foundation.counted import counted
 from schedproof.oracle.quantity import parse_quantity
@@ -74,16 +75,13 @@ _LEAST_LIMIT = MappingProxyType({"cpu": Fraction(1, 100), "memory": Fraction(32 
 """The least limits with which a real container can run."""
 _CHANCE = 0.4
 """The probability of each kind of change."""
-KINDS: Mapping[str, str] = MappingProxyType(
-    {
-        "several containers": "core/fit-cpu", "an init container": "core/fit-init", "limits": "core/fit-cpu",
-        "amounts in other units": "core/fit-cpu", "an extended resource": "core/fit-extended",
-        "ephemeral storage": "core/fit-ephemeral", "more labels": "core/binds", "an annotation": "core/binds",
-        "tolerations": "core/toleration", "node affinity": "core/node-affinity",
-        "a node selector": "core/node-selector",
-    }
+_VARIED = (
+    Subject.SEVERAL_CONTAINERS, Subject.INIT_CONTAINERS, Subject.LIMITS, Subject.UNITS, Subject.EXTENDED_RESOURCES,
+    Subject.EPHEMERAL_STORAGE, Subject.LABELS, Subject.ANNOTATIONS, Subject.TOLERATIONS, Subject.NODE_AFFINITY,
+    Subject.NODE_SELECTOR,
 )  # fmt: skip
-"""Each kind of change, and the clause about it."""
+KINDS: Mapping[str, str] = MappingProxyType({str(subject): CLAUSES[subject][0] for subject in _VARIED})
+"""Each kind of change, which is the subject that it adds, and the clause about it."""
 
 
 class Variation:
@@ -91,7 +89,7 @@ class Variation:
 
     Args:
         source: of random numbers.
-        excluded: whether the candidate excludes a clause; pods then get nothing that the clause is about.
+        without: what the candidate does not support; pods get none of it.
         labelled: whether nodes have `NODE_LABELS`.
         offered: returns which of `DEVICE` and `STORAGE` all nodes now have enough of.
         real: whether kubelets run the pods: then there are few containers, with limits that they can run with.
@@ -104,7 +102,7 @@ class Variation:
         self,
         source: random.Random,
         *,
-        excluded: Callable[[str], bool],
+        without: Collection[Subject] = (),
         labelled: bool,
         real: bool,
         offered: Callable[[], Collection[str]] = tuple,
@@ -121,7 +119,7 @@ class Variation:
             "ephemeral storage": self._ask(STORAGE), "more labels": self._label, "an annotation": self._annotate,
             "tolerations": self._tolerate, "node affinity": self._require, "a node selector": self._select,
         }  # fmt: skip
-        self._changes = {kind: change for kind, change in changes.items() if not excluded(KINDS[kind])}
+        self._changes = {kind: change for kind, change in changes.items() if kind not in without}
 
     def vary(self, pod: Manifest) -> dict[str, str]:
         """Change a manifest, and return kind to description of each change."""

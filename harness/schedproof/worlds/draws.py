@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from schedproof.candidate.subjects import Subject
 from schedproof.oracle.ports import host_ports
 from schedproof.oracle.resources import amount_of, needed
-from schedproof.worlds.parts import RESOURCES, RULES_OF_PODS, Parts, RandomDraws
+from schedproof.worlds.parts import RESOURCES, RULES_OF_PODS, Parts, RandomDraws, subject_of
 from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, PREFIX, SYSTEM, Manifest, World, pod_spec, tidy
 
 if TYPE_CHECKING:
@@ -41,45 +42,58 @@ _CHANGES = {
 """Subjects, and the kinds of steps that matter to each, besides new pods."""
 
 
-def worlds(features: Collection[str] = (), *, ports: bool = True, ends: bool = True) -> SearchStrategy[World]:
+_ABOUT = {
+    "taints": {Subject.TAINTS}, "ports": {Subject.HOST_PORTS}, "pod-affinity": {Subject.POD_AFFINITY},
+    "topology-spread": {Subject.TOPOLOGY_SPREAD},
+}  # fmt: skip
+"""Without these subjects of clauses, a world is not about this."""
+
+
+def _possible(left_out: Collection[Subject]) -> list[str]:
+    """The subjects that worlds may have."""
+    room = not {subject_of(resource) for resource in _WEIGHED} <= {*left_out}
+    return [one for one in _CHANGES if not _ABOUT.get(one, set()) & {*left_out} and (room or one != "room")]
+
+
+def worlds(left_out: Collection[Subject] = (), *, ends: bool = True) -> SearchStrategy[World]:
     """Worlds of up to 4 nodes and about 24 steps, by numbers that hypothesis draws.
 
     If hypothesis drew each choice, worlds would resemble each other: it repeats parts of earlier draws, and reaches
     fewer of the combinations by which wrong schedulers differ. (It does not shrink them: see `smaller`.)
 
     Args:
-            features: what the candidate claims: rules about other pods are drawn for `pod-affinity`, `topology-spread`.
-            ports: whether some pods open ports of their node.
+            left_out: what no pod needs and no node has.
             ends: whether pods end, or linger when they are deleted.
     """
     # Not above: it takes as long to load as all the rest, in every process of every run.
     from hypothesis import strategies
 
-    left_out = (RULES_OF_PODS - set(features)) | (set() if ports else {"ports"})
-    subjects = [subject for subject in _CHANGES if subject not in left_out]
+    ends = ends and Subject.ENDED_PODS not in left_out
 
     def drawn(number: int) -> World:
-        return _Drawing(RandomDraws(random.Random(number)), subjects, ends=ends).world()  # noqa: S311 - reproducible
+        return _Drawing(RandomDraws(random.Random(number)), left_out, ends=ends).world()  # noqa: S311 - reproducible
 
     return strategies.integers(0, 2**63).map(drawn)
 
 
-def corners(source: random.Random, *, ports: bool = True) -> list[World]:
+def corners(source: random.Random, left_out: Collection[Subject] = ()) -> list[World]:
     """Two large worlds: 36 pods with requirements for four nodes, and 24 pods of several containers that fill one node.
 
     Every fourth of the 24 is of another scheduler, in another namespace.
     """
-    draws = RandomDraws(source)
-    parts = Parts(draws, ("labels", "taints"))
+    draws, possible = RandomDraws(source), _possible(left_out)
+    parts = Parts(draws, {"labels", "taints"}.intersection(possible), left_out=left_out)
     nodes = [parts.node(name) for name in NODES]
     # The first has no taint, and the last has one that repels no pod.
     nodes[0].pop("taints", None)
-    nodes[-1]["taints"] = [{"key": f"{PREFIX}reserved", "value": "yes", "effect": "PreferNoSchedule"}]
+    if "taints" in possible:
+        nodes[-1]["taints"] = [{"key": f"{PREFIX}reserved", "value": "yes", "effect": "PreferNoSchedule"}]
     for node in nodes:
         node.pop("unschedulable", None)
     particular = [{"comes": {"name": f"particular-{number}", "spec": parts.particular()}} for number in range(1, 37)]
-    parts = Parts(draws, ("room", "ports") if ports else ("room",))
-    offered = {"cpu": "5", "memory": "5Gi", "ephemeral-storage": "10Gi", DEVICE: "10"}
+    parts = Parts(draws, {"room", "ports"}.intersection(possible), left_out=left_out)
+    amounts = {"cpu": "5", "memory": "5Gi", "ephemeral-storage": "10Gi", DEVICE: "10"}
+    offered = {resource: amount for resource, amount in amounts.items() if subject_of(resource) not in left_out}
     demanding: list[Manifest] = []
     for number in range(1, 25):
         pod: Manifest = {"name": f"demanding-{number}", "spec": parts.demanding()}
@@ -92,13 +106,16 @@ def corners(source: random.Random, *, ports: bool = True) -> list[World]:
 
 
 class _Drawing:
-    """Draws one world about some of these subjects."""
+    """Draws one world about some of the possible subjects."""
 
-    def __init__(self, draws: RandomDraws, subjects: Sequence[str], *, ends: bool) -> None:
-        self._draws, self._ends = draws, ends
-        self._about = {subject for subject in subjects if draws.chance(_LIKELY[subject])} or {"room"}
-        self._resources = list(dict.fromkeys(draws.sample(_WEIGHED, 1, 3)))
-        self._parts = Parts(draws, self._about, self._resources)
+    def __init__(self, draws: RandomDraws, left_out: Collection[Subject], *, ends: bool) -> None:
+        self._draws, self._ends, self._left_out = draws, ends, left_out
+        possible = _possible(left_out)
+        usual = "room" if "room" in possible else "labels"
+        self._about = {subject for subject in possible if draws.chance(_LIKELY[subject])} or {usual}
+        resources = [resource for resource in _WEIGHED if subject_of(resource) not in left_out]
+        self._resources = list(dict.fromkeys(draws.sample(resources, min(1, len(resources)), 3)))
+        self._parts = Parts(draws, self._about, self._resources, left_out)
         # On few nodes more depends on each; rules about other pods are about several.
         count = draws.pick((1, 2, 2, 3, 4) if self._about & RULES_OF_PODS else (1, 1, 1, 2, 2, 3))
         self._nodes = [self._parts.node(name) for name in NODES[:count]]

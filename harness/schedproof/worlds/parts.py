@@ -11,6 +11,7 @@ import random
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from schedproof.candidate.subjects import Subject
 from schedproof.clusters.nodes import CORDONED
 from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, PREFIX, REQUIRED, Manifest
 
@@ -39,12 +40,22 @@ _OFFERED = {
 }
 RESOURCES = tuple(_OFFERED)
 """Resources of which some pods request some, and nodes offer little."""
+_SUBJECTS = {
+    "cpu": Subject.CPU, "memory": Subject.MEMORY, "ephemeral-storage": Subject.EPHEMERAL_STORAGE,
+    DEVICE: Subject.EXTENDED_RESOURCES, "pods": Subject.NUMBER_OF_PODS,
+}  # fmt: skip
 _LIMITS = {"cpu": "2", "memory": "2Gi", "ephemeral-storage": "3Gi"}
 """More than any request; an extended resource's limit equals its request."""
+_INIT = {True: Subject.SIDECARS, False: Subject.INIT_CONTAINERS}
 _PORTS = ((8080, "TCP"), (8080, "UDP"), (9090, "TCP"))
 _HOST_IPS = ("", "", "127.0.0.1", "0.0.0.0")  # noqa: S104 - of what a pod asks for
 _APPS = ("web", "web", "db")
 _TOPOLOGIES = ("kubernetes.io/hostname", f"{PREFIX}zone")
+
+
+def subject_of(resource: str) -> Subject:
+    """The subject that a resource of worlds is."""
+    return _SUBJECTS[resource]
 
 
 class RandomDraws:
@@ -72,10 +83,18 @@ class Parts:
         about: some of `labels`, `taints`, `room`, `ports`, `pod-affinity`, `topology-spread`. The world has nothing
             of the other subjects.
         resources: some of `RESOURCES`; the world has none of the others.
+        left_out: what no pod needs and no node has.
     """
 
-    def __init__(self, draws: RandomDraws, about: Collection[str], resources: Collection[str] = RESOURCES) -> None:
-        self._draws, self._about, self._resources = draws, frozenset(about), resources
+    def __init__(
+        self,
+        draws: RandomDraws,
+        about: Collection[str],
+        resources: Collection[str] = RESOURCES,
+        left_out: Collection[Subject] = (),
+    ) -> None:
+        self._draws, self._about, self._left_out = draws, frozenset(about), left_out
+        self._resources = [resource for resource in resources if subject_of(resource) not in left_out]
         self._taints: list[Manifest] = []
         """The labels of all nodes so far."""
 
@@ -92,15 +111,16 @@ class Parts:
             labels["kubernetes.io/hostname"] = f"{name.replace('node', 'host')}.example.com"
         node: Manifest = {"name": name, "labels": labels}
         # A constraint of topology spread may count nodes with taints, or not.
-        if draws.chance(0.6 if "taints" in about else 0.4 if "topology-spread" in about else 0):
+        tainted = 0.6 if "taints" in about else 0.4 if "topology-spread" in about else 0
+        if Subject.TAINTS not in self._left_out and draws.chance(tainted):
             effects = _EFFECTS if evicting else _EFFECTS[:-1]
             # The apiserver takes a key once for each effect.
             several = draws.sample([(key, effect) for key in _TAINTED for effect in effects], 1, 2)
             node["taints"] = [self._taint(key, effect) for key, effect in several]
             self._taints += node["taints"]
-        if "taints" in about and draws.chance(0.2):
+        if "taints" in about and Subject.CORDONS not in self._left_out and draws.chance(0.2):
             node["unschedulable"] = True
-        if "room" in about and draws.chance(0.6):
+        if "room" in about and self._resources and draws.chance(0.6):
             node["allocatable"] = {
                 resource: draws.pick(_OFFERED[resource]) for resource in draws.sample(tuple(self._resources), 1, 3)
             }
@@ -180,12 +200,13 @@ class Parts:
         """
         draws = self._draws
         by_labels = "labels" in self._about
-        by_terms = by_labels and draws.chance(0.4)
+        by_affinity = by_labels and Subject.NODE_AFFINITY not in self._left_out
+        by_terms = by_affinity and draws.chance(0.4)
         found: Manifest = {} if by_terms else {"nodeSelector": dict(POOL)}
         if by_labels and draws.chance(0.4):
             key = draws.pick(_KEYS)
             found.setdefault("nodeSelector", {})[f"{PREFIX}{key}"] = draws.pick(_LABELS[key])
-        if by_terms or (by_labels and draws.chance(0.6)):
+        if by_terms or (by_affinity and draws.chance(0.6)):
             terms = [self._term(pool=by_terms) for _ in range(draws.pick((1, 1, 2)))]
             found["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
         if "taints" in self._about and draws.chance(0.8):
@@ -239,9 +260,12 @@ class Parts:
         draws = self._draws
         # The apiserver takes a port of the node once in a pod.
         ports = draws.sample(_PORTS, len(_PORTS), len(_PORTS)) if "ports" in self._about else []
-        found: Manifest = {"containers": [self._container(ports) for _ in range(draws.pick((1, 2, 2, 3)))]}
+        several = (1, 2, 2, 3) if Subject.SEVERAL_CONTAINERS not in self._left_out else (1,)
+        found: Manifest = {"containers": [self._container(ports) for _ in range(draws.pick(several))]}
         if draws.chance(0.5):
             kinds = [draws.chance(0.6) for _ in range(draws.pick((1, 2)))]
+            without = {sidecar for sidecar, subject in _INIT.items() if subject in self._left_out}
+            kinds = [sidecar for sidecar in kinds if sidecar not in without]
             found["initContainers"] = [self._container(ports, sidecar=sidecar) for sidecar in kinds]
         return found
 
@@ -251,7 +275,7 @@ class Parts:
         asked = {resource: draws.pick(_AMOUNTS[resource]) for resource in draws.sample(resources, 0, 3)}
         # What cannot be overcommitted needs its limit; a limit alone is a request, too.
         limits = {name: asked[name] for name in asked if "/" in name}
-        if draws.chance(0.3):
+        if draws.chance(0.3) and Subject.LIMITS not in self._left_out:
             limits = dict(asked) if draws.chance(0.5) else {name: _LIMITS.get(name, asked[name]) for name in asked}
         requests = {} if limits == asked and draws.chance(0.7) else asked
         container: Manifest = {"resources": {"requests": requests, "limits": limits}}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from schedproof.foundation.counted import counted
 from schedproof.judge.verdict import Verdict
-from schedproof.run.result import RunResult
+from schedproof.run.result import CandidateResult, RunResult
 
 
 def gaps(result: RunResult) -> Iterator[str]:
@@ -24,9 +24,7 @@ def gaps(result: RunResult) -> Iterator[str]:
         network, claimed = tested.candidate.claims.network, tested.candidate.claimed_window
         if network is not None and claimed not in (None, network.window):
             yield f"{name}: tried with a window of {network.window:g} s; the claimed {claimed:g} s were not tried"
-        for cause, waiting in collections.Counter(verdict.depends_on for verdict in tested.dependent).items():
-            clauses = counted(waiting, "clause")
-            yield f"{name}: not tried, because {cause} did not pass: {clauses} (--keep-going tries all)"
+        yield from (f"{name}: {line}" for line in _dependent(tested))
         if tested.untried and tested.error is None:
             first = ", ".join(tested.untried[:5]) + (", ..." if len(tested.untried) > 5 else "")
             yield f"{name}: the run ended before {counted(len(tested.untried), 'clause')} could be tried: {first}"
@@ -39,6 +37,16 @@ def gaps(result: RunResult) -> Iterator[str]:
             "deadlines include time in which the cluster's machines were overloaded: with --cluster existing, the time "
             "that processes wait for a CPU cannot be measured"
         )
+
+
+def _dependent(tested: CandidateResult) -> Iterator[str]:
+    dependent = collections.Counter((verdict.depends_on, verdict.code) for verdict in tested.dependent)
+    for (cause, code), waiting in dependent.items():
+        clauses = counted(waiting, "clause")
+        if code == "depends-on-excluded":
+            yield f"not tried, because {cause} is excluded or not claimed: {clauses}"
+        else:
+            yield f"not tried, because {cause} did not pass: {clauses} (--keep-going tries all)"
 
 
 def _by_reason(verdicts: Sequence[Verdict]) -> Iterator[str]:

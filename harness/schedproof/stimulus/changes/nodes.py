@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
+from schedproof.candidate.subjects import Subject
 from schedproof.clusters.api import Manifest, side_by_side
 from schedproof.clusters.nodes import CORDONED, is_ready
 from schedproof.clusters.spec import NodeSpec
@@ -92,6 +93,7 @@ class NodeChanges:
         unschedulable: bool | None = None,
     ) -> None:
         """Replace taints, add labels (None: remove), cordon. Call `settle` after the last change."""
+        self._context.require([*([Subject.TAINTS] if taints else ()), *([Subject.CORDONS] if unschedulable else ())])
         self._restore.setdefault(node, self._node(node))
         patch: Manifest = {}
         if labels is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import random
 import time
 from collections import Counter
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from schedproof.candidate.subjects import Subject, subjects_of
 from schedproof.clusters.api import Conflict, Manifest, NotFound, side_by_side
 from schedproof.documents.manifests import merged
 from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
@@ -51,7 +53,7 @@ class PodChanges:
         """Whether kubelets run bound pods; otherwise kwok simulates them."""
         self._variation = Variation(
             random.Random(f"{context.trial.seed}:{context.clause}:looks"),  # noqa: S311 - reproducible by its seed
-            excluded=context.excludes, labelled=context.trial.surroundings.changes_nodes, real=self._real,
+            without=context.left_out.keys(), labelled=context.trial.surroundings.changes_nodes, real=self._real,
             offered=lambda: context.trial.surroundings.beside - context.scarce,
             about=context.clause, left_out=context.trial.left_out,
         )  # fmt: skip
@@ -65,6 +67,7 @@ class PodChanges:
         phase: int = -1,
         managed: bool = True,
         plain: bool = False,
+        claimed: bool = False,
         namespace: str = "",
         template: Mapping[str, Any] = MappingProxyType({}),
         **spec: Any,
@@ -73,13 +76,14 @@ class PodChanges:
 
         `managed`: whether the pod requests the extender's managed resources, without which the extender is not called.
         `plain`: whether the manifest is left as it is; else it is varied without changing its meaning (`Variation`).
-        `namespace`: by default the trial's. `template`: a manifest into which the pod is merged.
+        `claimed`: whether the candidate's own claims describe the pod; else the case ends if the pod needs what the
+        candidate does not support. `namespace`: by default the trial's. `template`: what the pod is merged into.
         """
         full_name = self.next_name(name, namespace)
         self._numbers[namespace, name] += 1
         return self._create(
-            full_name, role, scheduler_name, phase, managed=managed, plain=plain, namespace=namespace,
-            template=template, **spec,
+            full_name, role, scheduler_name, phase, managed=managed, plain=plain, claimed=claimed,
+            namespace=namespace, template=template, **spec,
         )  # fmt: skip
 
     def neighbour(self, node: str, app: str, *, ends: str = "", lingers: bool = False, **spec: Any) -> Pod:
@@ -135,12 +139,15 @@ class PodChanges:
         *,
         managed: bool = True,
         plain: bool = False,
+        claimed: bool = False,
         namespace: str = "",
         template: Mapping[str, Any] = MappingProxyType({}),
         **spec: Any,
     ) -> Pod:
         image = self._trial.cluster.workload_image
         manifest = pod_manifest(name, scheduler_name or self._trial.candidate.scheduler_name, image=image, **spec)
+        if not claimed:
+            self._context.require(subjects_of(manifest["spec"]))
         manifest = merged(dict(template), manifest)
         if not scheduler_name:
             self._trial.surroundings.dress_pod(manifest, managed=managed)
@@ -243,6 +250,7 @@ class PodChanges:
 
     def finish(self, pod: Pod, phase: str) -> None:
         """End a pod that was created to end in `phase`. Needs the capability `ending-pods`."""
+        self._context.require([Subject.ENDED_PODS])
         if not self._real:
             # Wait for kwok to set Running first, or it would overwrite the final phase.
             self._await_phase(pod, "Running")
@@ -371,6 +379,11 @@ class PodChanges:
     def present(self) -> list[Pod]:
         """The pods that were created and not deleted."""
         return list(self._pods.values())
+
+    def waiting_before(self, pod: Pod) -> list[Pod]:
+        """The candidate's pods of the case that are older than `pod`, and are reported as waiting for a node."""
+        older = itertools.takewhile(lambda other: other.uid != pod.uid, self.present)
+        return [other for other in older if other.uid in self._recorder.pods and self.denied(other, "PodScheduled")]
 
     def delete(self, pods: Sequence[Pod]) -> None:
         """Delete pods, and wait until the watch has shown that they are gone."""

@@ -198,7 +198,7 @@ class PointStimulus:
     def _of(self, pod: Mapping[str, Any], role: str, **more: Any) -> Pod:
         metadata = pod.get("metadata") or {}
         return self._pods.create(
-            role, role=role, labels=metadata.get("labels"), annotations=metadata.get("annotations") or {},
+            role, role=role, claimed=True, labels=metadata.get("labels"), annotations=metadata.get("annotations") or {},
             **{**(pod.get("spec") or {}), **more},
         )  # fmt: skip
 

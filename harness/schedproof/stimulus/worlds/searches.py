@@ -14,6 +14,7 @@ from schedproof.stimulus.scoring.searches import saved_cases
 from schedproof.stimulus.worlds.runs import WorldRuns
 from schedproof.worlds.draws import corners, worlds
 from schedproof.worlds.search import Bounds, Search
+from schedproof.worlds.subjects import subjects_in
 from schedproof.worlds.words import in_words, yaml_text
 from schedproof.worlds.world import World, acceptable
 
@@ -25,11 +26,10 @@ _TRIES, _SMALLER_SECONDS = 150, 60.0
 
 
 class WorldSearches:
-    """The search of one case. `ports`: whether some pods have host ports."""
+    """The search of one case."""
 
-    def __init__(self, context: Context, runs: WorldRuns, *, ports: bool) -> None:
+    def __init__(self, context: Context, runs: WorldRuns) -> None:
         self._context, self._trial, self._runs = context, context.trial, runs
-        self._ports = ports
         # If kubelets run pods, pods on nodes without a kubelet do not end.
         self._ends = "real-pods" not in context.trial.cluster.capabilities
         self._saved = saved_cases()
@@ -52,12 +52,16 @@ class WorldSearches:
             if any(saved.clause == clause for saved in replayed):
                 search.first_wrong([World.from_json(saved.case) for saved in replayed])
             else:
-                known = [world for saved in earlier if acceptable(world := World.from_json(saved.case))]
-                features = trial.candidate.claims.features
+                left_out = self._context.left_out.keys()
+                known = [
+                    world
+                    for saved in earlier
+                    if acceptable(world := World.from_json(saved.case)) and not subjects_in(world) & left_out
+                ]
                 if (
                     search.first_wrong(known)
-                    or search.first_wrong(corners(self._context.random, ports=self._ports))
-                    or search.generated(worlds(features, ports=self._ports, ends=self._ends), trial.seed)
+                    or search.first_wrong(corners(self._context.random, left_out))
+                    or search.generated(worlds(left_out, ends=self._ends), trial.seed)
                 ):
                     search.make_smaller()
                 else:

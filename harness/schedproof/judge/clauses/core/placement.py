@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from schedproof.history.acts import Expect, Unseen
+from schedproof.history.acts import Expect, MadeWay, Unseen
 from schedproof.history.history import History, TestPod
 from schedproof.history.observations import Manifest, ProcessEvent
 from schedproof.history.watched import Binding
@@ -301,6 +301,13 @@ def _judge_unbound(
     late = f"; {how_late(history, expectation)}"
     if ended:
         waited, late = f"before {ended[0].name} ended with code {ended[0].code}", ""
+    if kept_for := _kept_for(history, pod, room):
+        return failed(
+            "room-kept",
+            f"{pod.name} was not bound {waited}, although it fits on {', '.join(room)}; it was bound as soon as "
+            f"{kept_for} was deleted, which waited for more room there: the room was kept for that pod",
+            **evidence,
+        )
     cause = why_unbound(history, pod, expectation.at)
     text = f"{pod.name} was not bound {waited}, although it fits on {', '.join(room)}"
     text += f"; {cause}" if cause else ""
@@ -317,6 +324,24 @@ def bound_unshown(history: History, pod: str, uid: str, at: float) -> str:
     if attempt is None:
         return ""
     return f"{pod} was bound to {attempt.node} by the audit log, which the watch of pods has not shown"
+
+
+def _kept_for(history: History, pod: TestPod, room: Sequence[str]) -> str:
+    """The name of a pod for which room was kept free that this pod needed; "" if nothing shows that.
+
+    The pod was bound once an older pod was deleted that waited, and that would fit on a node of `room` without the pods
+    that are there.
+    """
+    way = next((way for way in history.of(MadeWay, pod.case) if pod.uid in way.unbound), None)
+    binding = history.bindings.get(pod.uid)
+    if way is None or binding is None or binding.at < way.at:
+        return ""
+    state = history.world.at(binding.rv - 1)
+    for waiting in (other for other in history.test_pods(pod.case) if other.uid in way.waiting):
+        alone = _check(history, history.manifests[waiting.uid], state, ())
+        if any(not alone.get(node, ("gone",)) for node in room):
+            return waiting.name
+    return ""
 
 
 def room_for(history: History, manifest: Manifest, state: State) -> list[str]:
@@ -388,6 +413,13 @@ CLAUSES = (
         "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
         stands_on=STEERED,
         hint=_ROOM_HINT,
+    ),
+    # No document promises it: the sum of the requests on such a node exceeds what it has.
+    Clause(
+        "core/fit-overcommitted", "A pod that requests no CPU can be bound to a node whose CPU is overcommitted.",
+        "kube-scheduler: NodeResourcesFit compares only what a pod requests", judge_placement, level="recommended",
+        needs=CHANGE_NODES, stands_on=STEERED,
+        hint="Compare a resource with the free amount only if the pod requests more than 0 of it.",
     ),
     Clause(
         "core/fit-memory", "A pod is not bound to a node that has less free memory than the pod requests.",
