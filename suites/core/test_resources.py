@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from schedproof.candidate.subjects import Subject
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.pods import NEVER_STARTS
 
@@ -25,8 +26,7 @@ def test_fit_cpu(case: Case) -> None:
 
     Then, if nodes can join, on a new node: pods of two containers, of which one may have no request; a pod that is
     labelled while it runs; a pod that another scheduler binds later and that never starts; millicores that add up; and
-    three tenths of a CPU, which binary floating point sums inexactly. Last, another scheduler overcommits the node: it
-    is still feasible for pods that request no CPU, or a CPU quantity of 0.
+    three tenths of a CPU, which binary floating point sums inexactly.
     """
     size = shares(case, "cpu")
     roomy, *others = case.nodes.names
@@ -61,6 +61,12 @@ def test_fit_cpu(case: Case) -> None:
     case.delete([exceeds, *small])
     for _ in range(3):
         case.expect_bound([case.pod("fits", cpu="100m", **here)])
+
+
+@pytest.mark.clause("core/fit-overcommitted")
+def test_fit_overcommitted(case: Case) -> None:
+    """Another scheduler binds more to a node than it has. Then pods select it that request no CPU, or 0 of it."""
+    here = node_of_its_own(case, cpu="300m")
     case.pods.bind_elsewhere(case.pods.foreign(cpu="500m"), here["nodeSelector"]["kubernetes.io/hostname"])
     case.settle()
     case.expect_bound([case.pod("fits", **asked, **here) for asked in ({"memory": "1Mi"}, {"cpu": "0"})])
@@ -147,11 +153,9 @@ def test_fit_init(case: Case) -> None:
     case.expect_bound(
         [case.pod("fits", cpu="2", memory="1Gi", init=[{"cpu": "3"}, {"cpu": "1", "memory": "2Gi"}], **here)]
     )
-    exceeds = [
-        case.pod("exceeds", cpu="100m", init=[{"cpu": "2"}], **here),
-        case.pod("exceeds", memory="1Gi", init=[{"memory": "2500Mi"}], **here),
-        case.pod("exceeds", cpu="1100m", **here),
-    ]
+    exceeds = [case.pod("exceeds", cpu="100m", init=[{"cpu": "2"}], **here), case.pod("exceeds", cpu="1100m", **here)]
+    if not case.leaves_out(Subject.MEMORY):
+        exceeds.append(case.pod("exceeds", memory="1Gi", init=[{"memory": "2500Mi"}], **here))
     case.expect_pending(exceeds)
     case.expect_bound([case.pod("fits", cpu="1", memory="2Gi", init=[{"cpu": "500m", "memory": "2Gi"}], **here)])
 
@@ -167,10 +171,12 @@ def test_fit_sidecar(case: Case) -> None:
     case.expect_bound([case.pod("fits", cpu="1", init=[sidecar("2")], **here)])
     exceeds = [
         case.pod("exceeds", cpu="600m", init=[sidecar("600m")], **here),
-        case.pod("exceeds", cpu="100m", init=[sidecar("500m"), {"cpu": "600m"}], **here),
         case.pod("exceeds", cpu="1100m", **here),
     ]
-    case.expect_pending(exceeds)
+    if case.leaves_out(Subject.INIT_CONTAINERS):
+        case.expect_pending(exceeds)
+        return
+    case.expect_pending([*exceeds, case.pod("exceeds", cpu="100m", init=[sidecar("500m"), {"cpu": "600m"}], **here)])
     # The init container has ended before this sidecar starts.
     case.expect_bound([case.pod("fits", cpu="300m", init=[{"cpu": "600m"}, sidecar("700m")], **here)])
 
@@ -188,16 +194,19 @@ def test_fit_overhead(case: Case) -> None:
 @pytest.mark.clause("core/fit-pod-level")
 def test_fit_pod_level(case: Case) -> None:
     """Pods with pod-level CPU requests, which include those of their containers, except for devices and storage."""
-    device = "schedproof.dev/device"
-    here = node_of_its_own(case, **{"cpu": "4", device: "3", "ephemeral-storage": "10Gi"})
+    device, storage = "schedproof.dev/device", "ephemeral-storage"
+    here = node_of_its_own(case, **{"cpu": "4", device: "3", storage: "10Gi"})
+    subjects = {device: Subject.EXTENDED_RESOURCES, storage: Subject.EPHEMERAL_STORAGE}
+    held = {device: "2", storage: "6Gi"}
+    asked = {name: amount for name, amount in held.items() if not case.leaves_out(subjects[name])}
 
     def whole(cpu: str, **extended: str) -> dict[str, Any]:
         return {"cpu": "100m", "resources": {"requests": {"cpu": cpu}}, "extended": extended, **here}
 
-    case.expect_bound([case.pod("fits", **whole("3", **{device: "2", "ephemeral-storage": "6Gi"}))])
+    case.expect_bound([case.pod("fits", **whole("3", **asked))])
     exceeds = [whole("2"), {"cpu": "1100m", **here}]
-    exceeds += [whole("100m", **asked) for asked in ({device: "2"}, {"ephemeral-storage": "6Gi"})]
-    case.expect_pending([case.pod("exceeds", **asked) for asked in exceeds])
+    exceeds += [whole("100m", **{name: amount}) for name, amount in asked.items()]
+    case.expect_pending([case.pod("exceeds", **spec) for spec in exceeds])
     case.expect_bound([case.pod("fits", **whole("1"))])
 
 
@@ -226,6 +235,8 @@ def test_fit_resize(case: Case) -> None:
     fits = case.pod("fits", cpu="500m", **here)
     case.expect_bound([fits])
     case.delete([resized, waits, fits])
+    if case.leaves_out(Subject.SIDECARS):
+        return
     beside = case.pod("fits", cpu="500m", init=[{"cpu": "2500m", "restartPolicy": "Always"}], plain=True, **here)
     case.expect_bound([beside])
     case.pods.resize(beside, "1", in_force="2500m", sidecar=True)
@@ -256,15 +267,20 @@ def test_host_port(case: Case) -> None:
     beside = [{"ports": [{"containerPort": 7070, "hostPort": 7070}]}]
     at_address = [{"containerPort": 7071, "hostPort": 7071, "hostIP": address}]
     sidecars = [{"restartPolicy": "Always", **asked} for asked in (beside[0], {"ports": at_address})]
-    case.expect_bound([case.pod("holds", init=sidecars, **here)])
-    case.expect_bound([case.pod("fits", **opens(7071, other))])
+    without_sidecars = case.leaves_out(Subject.SIDECARS)
+    if not without_sidecars:
+        case.expect_bound([case.pod("holds", init=sidecars, **here)])
+        case.expect_bound([case.pod("fits", **opens(7071, other))])
     # With hostNetwork, every containerPort is also a host port.
     hosted = {"hostNetwork": True, "ports": [{"containerPort": 9090}], **here}
-    taken = [opens(8080, address), opens(8080), opens(9090, address), opens(9090), opens(7070), opens(7071, address)]
-    taken += [hosted, {"more": beside, **here}]
+    taken = [opens(8080, address), opens(8080), opens(9090, address), opens(9090), hosted]
+    if not without_sidecars:
+        taken += [opens(7070), opens(7071, address), {"more": beside, **here}]
     case.expect_pending([case.pod("exceeds", **spec) for spec in taken])
     # Where kubelets run pods, the test does not choose when a pod ends.
     if "ending-pods" not in case.trial.cluster.capabilities or "real-pods" in case.trial.cluster.capabilities:
+        return
+    if case.leaves_out(Subject.ENDED_PODS):
         return
     ended, leaving = case.pod("holds", **opens(6060)), case.pods.lingering("holds", **opens(6061))
     case.expect_bound([ended, leaving])
@@ -297,7 +313,7 @@ def test_fit_pods(case: Case) -> None:
         exceeds = case.pod("exceeds", **here)
         case.expect_pending([exceeds])
         case.delete([exceeds])
-        if "ending-pods" in case.trial.cluster.capabilities:
+        if "ending-pods" in case.trial.cluster.capabilities and not case.leaves_out(Subject.ENDED_PODS):
             case.pods.finish(ends, "Succeeded")
             case.expect_bound([waits], case.deadlines.requeue)
             case.expect_pending([case.pod("exceeds", **here)])
@@ -337,10 +353,10 @@ def test_fit_terminated(case: Case) -> None:
 def test_no_overcommit(case: Case) -> None:
     """Each node has room for two pods, by CPU, then by memory. Three pods per node are created in a burst.
 
-    Then all pods want the same host port, with two pods per node (unless the candidate excludes core/host-port).
+    Then all pods want the same host port, with two pods per node. What the candidate excludes is left out.
     """
     nodes = case.nodes.names
-    for resource in ("cpu", "memory"):
+    for resource in ("cpu",) if case.leaves_out(Subject.MEMORY) else ("cpu", "memory"):
         for node in nodes:
             leaving: dict[str, Any] = {resource: case.nodes.share(resource, 1 / 8)}
             case.pods.fill(node, **leaving)
@@ -348,7 +364,7 @@ def test_no_overcommit(case: Case) -> None:
         burst = [case.pod("burst", **{resource: case.nodes.share(resource, 1 / 20)}) for _ in range(3 * len(nodes))]
         case.expect_so_many_bound(burst, 2 * len(nodes))
         case.restore()
-    if case.excludes("core/host-port"):
+    if case.leaves_out(Subject.HOST_PORTS):
         return
     port = [{"containerPort": 9393, "hostPort": 9393}]
     case.expect_so_many_bound([case.pod("burst", ports=port) for _ in range(2 * len(nodes))], len(nodes))

@@ -6,6 +6,9 @@ import dataclasses
 
 import pytest
 
+from schedproof.history.acts import Resumed
+from schedproof.judge.clauses.core.priority import REPEATED
+
 from .histories import CLAIMS, HistoryBuilder
 
 CASE = "core/priority-order"
@@ -51,6 +54,40 @@ def contention(room: int, *bound: str, delete: tuple[str, ...] = (), **prioritie
 )
 def test_pods_of_the_highest_priorities_must_be_bound(h: HistoryBuilder, outcome: str, code: str) -> None:
     assert h.verdict().outcome == outcome, (code, h.verdict().summary)
+
+
+@pytest.mark.parametrize(
+    ("pause", "repeated", "outcome"),
+    [
+        (0.5, "high", "passed"),
+        (0.5, "low", "failed"),
+        (0.5, "", "failed"),
+        (5.0, "high", "failed"),
+    ],
+)
+def test_a_pod_counts_as_waiting_once_it_must_have_been_seen(pause: float, repeated: str, outcome: str) -> None:
+    """A round in which the low one was taken so long after the start, and the round that was tried again."""
+    h = HistoryBuilder(CASE, claims=CLAIMED)
+    h.node("node-1", cpu="1")
+    h.seen()
+    here = {"kubernetes.io/hostname": "node-1"}
+    for role, taken in (("contender", "low"), (REPEATED, repeated)):
+        if not taken:
+            continue
+        names = {"low": f"low-{role}", "high": f"high-{role}"}
+        for priority, name in enumerate(names.values()):
+            h.pod(name, role=role, phase=0, cpu="1", priority=priority, nodeSelector=here)
+        if role == "contender":
+            h.add(Resumed(case=h.case))
+            h.wait(pause)
+        h.bind(names[taken], "node-1")
+        h.fence()
+        for rank, name in names.items():
+            h.expect(name, "bound" if rank == taken else "pending")
+        for name in names.values():
+            h.delete(name)
+    verdict = h.verdict()
+    assert verdict.outcome == outcome, (verdict.code, verdict.summary)
 
 
 def test_history_without_contenders_is_invalid() -> None:

@@ -36,6 +36,8 @@ def test_recorded_defects_fail_their_expected_clauses(tmp_path: Path) -> None:
     expected = {name_of(row): set(row["fails"]) for row in ROWS if row.get("recorded")}
     missed = {}
     for name, home in recordings(tmp_path):
+        if name not in expected:  # its row is not recorded any more; its history goes with the next recording
+            continue
         (result,) = rejudge(home).candidates.values()
         outcomes = {verdict.clause: f"{verdict.outcome}: {verdict.summary}" for verdict in result.verdicts}
         missed[name] = {

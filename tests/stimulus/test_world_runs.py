@@ -68,7 +68,7 @@ def rightly(_pod: dict[str, Any], nodes: dict[str, list[Any]]) -> str:
 
 @pytest.fixture
 def made(make_world: Callable[..., World]) -> Runs:
-    return Runs(make_world())
+    return Runs(make_world(features=("pod-affinity",)))
 
 
 def test_pods_that_are_placed_rightly_are_no_find_and_nothing_is_left(made: Runs) -> None:
@@ -137,6 +137,16 @@ def test_pods_that_fit_beside_a_waiting_pod_that_was_bound_after_all_are_no_find
     with made.all_gone():
         assert made.runs.run(steps(*({"comes": one} for one in comes)), hurried=False) is None
     assert {record.outcome for record in made.world.of(Expect) if "third" in record.pod} == set()
+
+
+@pytest.mark.parametrize("held", ["5", "1"])
+def test_a_pod_that_requests_nothing_need_not_be_bound_where_a_node_is_overcommitted(made: Runs, held: str) -> None:
+    """As by a scheduler that compares what is free with 0."""
+    made.schedule(lambda manifest, nodes: "" if "web" in manifest["metadata"]["name"] else rightly(manifest, nodes))
+    filled = steps({"there": pod("filler", cpu=held), "node": FIRST}, {"comes": pod("web", cpu="0")})
+    with made.all_gone():
+        wrong = made.runs.run(filled, hurried=False)
+    assert (wrong is None) == (held == "5")
 
 
 def test_while_a_world_is_made_smaller_nothing_is_expected_on_record(made: Runs) -> None:

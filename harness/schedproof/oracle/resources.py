@@ -63,6 +63,15 @@ def shortages(need: Mapping[str, int], node: Manifest, used: Iterable[Mapping[st
     return tuple(reasons)
 
 
+def is_overcommitted(node: Manifest, used: Iterable[Mapping[str, int]]) -> bool:
+    """Whether pods that hold `used` hold more of a resource than the node has."""
+    offered = allocatable(node)
+    total: Counter[str] = Counter()
+    for amounts in used:
+        total.update(amounts)
+    return any(amount > offered.get(resource, 0) for resource, amount in total.items())
+
+
 @dataclasses.dataclass(frozen=True)
 class Room:
     """One resource on one node, in the scheduler's units: thousandths of a cpu, bytes, whole units."""

@@ -156,6 +156,10 @@ class Sight:
         kept: dict[str, float] = self._context.trial.usable_time.let_pass(self._context.freshness)
         return kept
 
+    def await_back_off(self) -> None:
+        """Wait for the claimed time to try a pod again, after which no pod backs off that nothing has woken."""
+        self._context.trial.usable_time.let_pass(self._context.deadlines.requeue.seconds)
+
     def nowhere_pod(self, name: str, **spec: Any) -> Pod:
         """Create a pod that stays pending after all nodes were removed.
 

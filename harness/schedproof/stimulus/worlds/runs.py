@@ -12,6 +12,7 @@ from schedproof.history.acts import PodCreated
 from schedproof.oracle.manifest import occupants
 from schedproof.oracle.ports import port_conflicts
 from schedproof.oracle.reason import Reason
+from schedproof.oracle.resources import held, is_overcommitted
 from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.changes.pods import HOLD, PodChanges
 from schedproof.stimulus.context import Context
@@ -212,6 +213,11 @@ class WorldRuns:
         if not room:
             self._waiting.append((pod, number, nodes))
             return ""
+        if all(self._is_overcommitted(node) for node in room):
+            # Whether such a node takes a pod that requests none of what it lacks is for core/fit-overcommitted.
+            self._pods.delete([pod])
+            self._settled = False
+            return ""
         if not self._is_bound(pod, hurried=hurried):
             return f"{pod.name} was not bound, although it fits on {', '.join(room)}"
         if _may_leave(described):
@@ -221,6 +227,11 @@ class WorldRuns:
             return ""
         self._drop_those_that_fit()
         return self._misplaced(pod, nodes)
+
+    def _is_overcommitted(self, node: str) -> bool:
+        """Return whether the pods on a node request more of a resource than it has."""
+        there = occupants(list(self._recorder.pods.values())).get(node, ())
+        return is_overcommitted(self._recorder.nodes[node], map(held, there))
 
     def _is_bound(self, pod: Pod, *, hurried: bool) -> bool:
         """Return whether a pod is bound in the claimed time or, if `hurried`, before it is reported as waiting."""
