@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from schedproof.candidate.subjects import Subject
 from schedproof.stimulus.pods import pod_manifest
 from schedproof.stimulus.standing import PATIENT, bystanders, waiting
 
@@ -25,6 +26,23 @@ def test_more_of_them_are_taken_on() -> None:
     more = {"full": {"cpu": "9"}}
     assert waiting(more).items() >= more.items()
     assert waiting(more).keys() - more.keys() == waiting({}).keys()
+
+
+@pytest.mark.parametrize(
+    ("subject", "reasons"),
+    [
+        (Subject.CPU, {"too-large"}),
+        (Subject.MEMORY, {"too-much-memory"}),
+        (Subject.EPHEMERAL_STORAGE, {"too-much-storage"}),
+        (Subject.EXTENDED_RESOURCES, {"no-such-resource"}),
+        (Subject.NODE_AFFINITY, {"affine"}),
+        (Subject.NODE_SELECTOR, {"selector"}),
+        (Subject.GATES, {"gated"}),
+        (Subject.HOST_PORTS, set()),
+    ],
+)
+def test_what_a_candidate_does_not_support_keeps_no_pod_waiting(subject: Subject, reasons: set[str]) -> None:
+    assert waiting({}).keys() - waiting({}, [subject]).keys() == reasons
 
 
 def test_a_patient_waits_until_there_is_a_place_for_it(world: World) -> None:
