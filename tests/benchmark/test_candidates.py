@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from schedproof.candidate.kinds import CommandSpec, ExtenderSpec, PluginSpec
-from schedproof.candidate.scheduler_config import nodes_to_score, own_configuration, scheduler_configuration
+from schedproof.candidate.scheduler_config import (
+    nodes_to_score,
+    own_configuration,
+    scheduler_configuration,
+    scoring_all_nodes,
+)
 from schedproof.candidate.shipped import find_candidate, shipped_names
 from schedproof.foundation.content import content
 from schedproof.judge.claimable import CLAIMABLE
@@ -86,6 +92,19 @@ def test_nodes_to_score_are_those_of_the_profile_that_serves_the_candidate() -> 
     own = {"schedulerName": "mine", "percentageOfNodesToScore": 0}
     configuration = {"percentageOfNodesToScore": 40, "profiles": [{"schedulerName": "other"}, own]}
     assert [nodes_to_score(configuration, name) for name in ("other", "mine")] == [40, 0]
+
+
+def test_configuration_of_its_own_can_be_made_to_score_all_nodes() -> None:
+    adaptive, stock = find_candidate("benchmark/adaptive"), find_candidate("stock")
+    own = own_configuration(scoring_all_nodes(adaptive), Path("kubeconfig"), {})
+    assert own == scheduler_configuration(["adaptive"], Path("kubeconfig"))
+    assert scoring_all_nodes(stock) is stock
+    profile = {"schedulerName": "adaptive", "percentageOfNodesToScore": 10}
+    narrow = dataclasses.replace(adaptive, scheduler_config={"profiles": [profile]})
+    made = scoring_all_nodes(narrow).scheduler_config
+    assert made is not None
+    assert nodes_to_score(made, "adaptive") == 100
+    assert profile["percentageOfNodesToScore"] == 10
 
 
 def test_throttled_keeps_the_client_limits_of_its_configuration() -> None:

@@ -40,6 +40,13 @@ def test_the_same_candidate_twice_is_refused(tmp_path) -> None:
         _prepare(tmp_path, candidates=["stock", "stock"])
 
 
+@pytest.mark.parametrize("chosen", [False, True])
+def test_candidates_with_a_configuration_of_their_own_score_all_nodes_by_choice(tmp_path, chosen: bool) -> None:
+    plan = _prepare(tmp_path, candidates=["benchmark/adaptive"], score_all_nodes=chosen)
+    assert plan.contestants["stock"].scheduler_config is None
+    assert plan.contestants["adaptive"].scheduler_config.get("percentageOfNodesToScore") == (100 if chosen else None)
+
+
 def test_several_node_counts_are_workloads_of_one_family(tmp_path) -> None:
     plan = _prepare(tmp_path, nodes=[20, 100], pods=20)
     assert [(workload.name, workload.nodes, workload.pods) for workload in plan.workloads] == [

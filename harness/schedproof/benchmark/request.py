@@ -17,6 +17,7 @@ from schedproof.benchmark.workloads.workload import Workload
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
 from schedproof.candidate.kinds import WorldSpec
+from schedproof.candidate.scheduler_config import scoring_all_nodes
 from schedproof.clusters.embedded import minimal as lean
 from schedproof.clusters.kind import minimal as lean_kind
 from schedproof.clusters.kind.docker import require_docker
@@ -52,6 +53,7 @@ class Request:
     modes: Sequence[str] = ()
     nodes: Sequence[int] = ()
     pods: int | None = None
+    score_all_nodes: bool = False
     sweep: bool = False
     phases: bool = False
     cluster: str = "embedded"
@@ -82,6 +84,8 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
             raise UsageError(f"--mode {mode}: unknown mode", remedy=did_you_mean(mode, MODES))
     _check_cluster(request)
     baseline, *found = find_candidates([request.baseline, *request.candidates])
+    if request.score_all_nodes:
+        baseline, *found = map(scoring_all_nodes, (baseline, *found))
     for candidate in (baseline, *found):
         if candidate.world != WorldSpec():
             raise UsageError(

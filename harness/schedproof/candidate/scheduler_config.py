@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -166,6 +167,16 @@ def nodes_to_score(configuration: Mapping[str, Any], scheduler_name: str) -> int
     """
     own = profile_of(configuration, scheduler_name).get("percentageOfNodesToScore")
     return int(configuration.get("percentageOfNodesToScore") or 0 if own is None else own)
+
+
+def scoring_all_nodes(candidate: Candidate) -> Candidate:
+    """Return the candidate whose own configuration, if it has one, lets its kube-scheduler score all nodes."""
+    if candidate.scheduler_config is None:
+        return candidate
+    configuration = {**copy.deepcopy(dict(candidate.scheduler_config)), "percentageOfNodesToScore": 100}
+    for profile in configuration.get("profiles") or ():
+        profile.pop("percentageOfNodesToScore", None)
+    return dataclasses.replace(candidate, scheduler_config=configuration)
 
 
 def own_plugin(profile: Mapping[str, Any]) -> str:

@@ -48,7 +48,8 @@ def run_bench(
     request = Request(
         candidates=options["candidates"], folder=folder, seed=seed, rounds=options["rounds"],
         baseline=options["baseline"], workloads=options["workload"], scheduler_perf=options["scheduler_perf"],
-        modes=options["mode"], nodes=options["nodes"], pods=options["pods"], sweep=options["sweep"],
+        modes=options["mode"], nodes=options["nodes"], pods=options["pods"],
+        score_all_nodes=options["score_all_nodes"], sweep=options["sweep"],
         phases=options["phases"], cluster=options["cluster"], node_image=options["node_image"],
         kubernetes=options["kubernetes"] or DEFAULT_KUBERNETES,
     )  # fmt: skip

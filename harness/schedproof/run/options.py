@@ -148,6 +148,13 @@ BENCH_OPTIONS = (
         "nodes", "N", "nodes, in place of the workload's own number; several show how it scales", count, repeated=True
     ),
     Option("pods", "N", "pods to measure, in place of the workload's own number", count),
+    Option(
+        "score-all-nodes",
+        "",
+        "let kube-schedulers with a configuration of their own score all nodes, as all others do",
+        flag=True,
+        default=False,
+    ),
     Option("sweep", "", "raise the rate of the open loop until latency rises", flag=True, default=False),
     Option(
         "phases",

@@ -198,7 +198,13 @@ def _unlike(document: BenchDocument, workload: str) -> tuple[tuple[str, str], ..
         return f"{_scored(percentages[name], nodes):,} (percentageOfNodesToScore: {percentages[name] or 'not set'})"
 
     return tuple(
-        (name, f"of {nodes:,} nodes it scores {scored(name)} for a pod, {run.baseline} {scored(run.baseline)}")
+        (
+            name,
+            (
+                f"of {nodes:,} nodes it scores {scored(name)} for a pod, {run.baseline} {scored(run.baseline)}; "
+                "--score-all-nodes makes them alike"
+            ),
+        )
         for name, percentage in percentages.items()
         if _scored(percentage, nodes) != _scored(percentages[run.baseline], nodes)
     )
