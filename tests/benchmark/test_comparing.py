@@ -103,6 +103,14 @@ def test_planner_that_comes_to_the_apiserver_limit_is_slower_all_the_same(baseli
     assert _found(rounds, "throughput").verdict != "faster"
 
 
+def test_longer_drain_at_the_apiserver_limit_is_not_faster() -> None:
+    """Without the limit it might be done sooner; that is not shown."""
+    rounds = _limited("stock", BLOCKS, 2.0, {})
+    rounds += [_planner(n, plans=1.5, seconds=1.0, limit="faster", invalid=LIMITED) for n in range(BLOCKS)]
+    assert (_found(rounds, "time to drain").bound, _found(rounds, "time to drain").verdict) == ("at most", "invalid")
+    assert _found(rounds, "throughput").verdict == "no difference shown"
+
+
 def test_fast_scheduler_at_the_apiserver_limit_is_faster_by_both() -> None:
     rounds = _limited("stock", BLOCKS, 4.0, {})
     rounds += [_planner(n, plans=0.1, seconds=1.0, limit="faster", invalid=LIMITED) for n in range(BLOCKS)]

@@ -89,8 +89,7 @@ def _heeding(throughput: Difference, to_drain: Difference) -> Difference:
     Throughput begins with the bindings after the warm-up. A scheduler that plans for a long time, and then binds all
     pods at once, has more of it, and yet is done later.
     """
-    longer = to_drain.ratio is not None and to_drain.ratio > 1 and to_drain.bound != "at most"
-    if throughput.verdict != "faster" or not longer:
+    if throughput.verdict != "faster" or to_drain.ratio is None or to_drain.ratio <= 1:
         return throughput
     reason = f"more pods per second once it bound, but it took {to_drain.ratio:.2f} times as long to drain the queue"
     return dataclasses.replace(throughput, verdict="no difference shown", reason=reason)
