@@ -213,7 +213,6 @@ def test_running_readings_go_on_as_a_real_server_would_have_them(tmp_path: Path)
         stamps = wait_for(renewed, DAEMON_READY, what="a new sample")
         for node, (evaluated, stamp) in stamps.items():
             assert 0 <= evaluated - stamp < window / SAMPLES
-            assert abs(evaluated - time.time()) < DAEMON_READY.seconds
             assert stamp > still[node][1]
         series = requests.get(f"{server.url}/api/v1/query", {"query": f"{received}[2s]"}, timeout=30).json()
         for one in series["data"]["result"]:
