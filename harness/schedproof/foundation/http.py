@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
-from schedproof.foundation.http2 import Http2Socket, speaks_http2
+from schedproof.foundation.http2 import speaks_http2
+from schedproof.foundation.http2_socket import Http2Socket
 
 
 def insecure_tls(alpn: Sequence[str] = ()) -> ssl.SSLContext:

@@ -7,11 +7,10 @@ are named below (golang.org/x/net/http2: transport.go).
 
 from __future__ import annotations
 
-import io
 import re
 import ssl
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from http.client import responses
 from typing import Any
 
@@ -27,7 +26,7 @@ import hpack
 ALPN = ("h2", "http/1.1")
 """What Go's client offers, in this order; the server chooses."""
 _FRAME_HEAD = 9
-_LONGEST_FRAME = 16_384
+LONGEST_FRAME = 16_384
 """Bytes: the default of SETTINGS_MAX_FRAME_SIZE, which Go's client keeps."""
 _GOAWAY = 7
 """The type of the frame (RFC 9113, 6.8)."""
@@ -184,7 +183,7 @@ class Http2Client:
                 self._fail("the server has chosen it, and responds in HTTP/1")
                 break
             length = int.from_bytes(self._received[:3], "big")
-            if length > _LONGEST_FRAME:
+            if length > LONGEST_FRAME:
                 self._fail("a frame that is longer than the client allows")
                 break
             frame = bytes(self._received[: _FRAME_HEAD + length])
@@ -284,64 +283,6 @@ class Http2Client:
     def _fail(self, error: str) -> None:
         self.error = self.error or f"HTTP/2: {error}"
         self.closing = True
-
-
-class Http2Socket:
-    """A TLS connection to a server that has chosen HTTP/2, with what `http.client`, which speaks HTTP/1.1, needs."""
-
-    def __init__(self, connection: ssl.SSLSocket) -> None:
-        self._socket = connection
-        self._client = Http2Client()
-
-    def settimeout(self, seconds: float | None) -> None:
-        self._socket.settimeout(seconds)
-
-    def setsockopt(self, level: int, option: int, value: int) -> None:
-        self._socket.setsockopt(level, option, value)
-
-    def fileno(self) -> int:
-        return self._socket.fileno()
-
-    def sendall(self, data: bytes) -> None:
-        self._client.send(data)
-        self._socket.sendall(self._client.data_to_send())
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_Response(self.read))
-
-    def read(self) -> bytes:
-        """Return the next bytes of the response; b"" at the end of the connection.
-
-        Raises:
-            ConnectionResetError: the server does not respond to the request.
-        """
-        while data := self._socket.recv(_LONGEST_FRAME):
-            response = self._client.receive(data)
-            self._socket.sendall(self._client.data_to_send())
-            if response:
-                return response
-            if self._client.error:
-                raise ConnectionResetError(self._client.error)
-        return b""
-
-    def close(self) -> None:
-        self._socket.close()
-
-
-class _Response(io.RawIOBase):
-    """What is read of the responses."""
-
-    def __init__(self, read: Callable[[], bytes]) -> None:
-        self._read, self._left = read, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        self._left = self._left or self._read()
-        count = min(len(buffer), len(self._left))
-        buffer[:count], self._left = self._left[:count], self._left[count:]
-        return count
 
 
 def _is_end_to_end(name: bytes) -> bool:

@@ -29,7 +29,7 @@ def judge_tls(history: History, case: str) -> Finding:
         return not_claimed(f"{NOTHING_ASKED}: there is no question that changes nothing")
     asked = {record.how: record for record in history.of(TransportTried, case)}
     if not asked:
-        return invalid("not-tried", "no question was sent past kube-scheduler")
+        return invalid("not-tried", "the harness sent no request to the extender directly")
     if not configuration(history).get("enableHTTPS"):
         return failed(
             "not-configured",
