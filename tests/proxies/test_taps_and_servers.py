@@ -128,6 +128,42 @@ def test_a_response_is_recorded_although_its_client_does_not_wait_for_its_end(li
     assert [(call.status, call.answer, call.error) for call in listener.exchanges] == [(200, b"[]", CLIENT_LEFT)]
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_request_that_its_client_has_left_is_recorded_with_the_time_that_it_waited(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    monkeypatch.setattr(relay, "_LEFT_SECONDS", 3600.0 if at_once else 2.0)
+    with socket.create_connection(("127.0.0.1", int(listener.tap.url.rpartition(":")[2])), STUCK) as client:
+        client.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+        client.shutdown(socket.SHUT_WR)
+        server = listener.accept()
+        read_request(server)
+        assert server.recv(1) == b""  # the tap has passed on the client's end
+        if at_once:
+            listener.tap.record_left()
+        assert listener.recorded.acquire(timeout=STUCK)
+    (call,) = listener.exchanges
+    assert (call.status, call.error) == (0, CLIENT_LEFT)
+    assert call.seconds < 2.0
+
+
+@pytest.mark.parametrize(
+    ("sent", "flaw"),
+    [(SETTINGS, "HTTP/2"), (b"\x15\3\1\0\2\2\x46\n\n", "TLS"), (b"nonsense\r\n", "nonsense"), (b"", "closed")],
+)
+def test_what_came_instead_of_a_response_is_named(listener: Listener, sent: bytes, flaw: str) -> None:
+    client = listener.client()
+    client.request("POST", "/filter", b"")
+    server = listener.accept()
+    read_request(server)
+    server.sendall(sent)
+    server.close()
+    with contextlib.suppress(ConnectionError, http.client.HTTPException):
+        client.getresponse()
+    assert listener.recorded.acquire(timeout=STUCK)
+    assert flaw in listener.exchanges[0].error
+
+
 def answer_then_close_unread(listener: Listener, *, answers: int) -> None:
     """Answer some requests on a connection, and close it while the next one has arrived and is not read."""
     client = listener.client()

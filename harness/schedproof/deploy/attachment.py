@@ -419,6 +419,12 @@ class Attachment:
         """Record the components that ended since the last call."""
         self.running.report_exits()
 
+    def record_left(self) -> None:
+        """Record the requests through its taps whose clients no longer wait for a response."""
+        for tap in (self._prometheus, self.extender):
+            if tap is not None:
+                tap.record_left()
+
     def pids(self) -> dict[str, Sequence[int]]:
         """The current processes of each component, if this machine sees them."""
         return self.running.pids()

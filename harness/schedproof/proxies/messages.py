@@ -214,8 +214,8 @@ class AnswerReader(_MessageReader):
             return
         if not self._parse(data) and not self._parse_loosely():
             self.body.add(data)
-            if data:
-                self.flaw = f"the response is not HTTP/1.1: it begins with {bytes(self._raw[:_SHOWN])!r}"
+            if self._raw and (data or not self._raw.startswith(b"HTTP/")):  # otherwise only its end is missing
+                self.flaw = f"the response is not HTTP/1.1{_instead(bytes(self._raw[:_SHOWN]))}"
 
     def _parse_loosely(self) -> bool:
         """Parse again without blanks where h11 refuses them. Return whether that is readable.
@@ -311,9 +311,22 @@ _LOCATION = re.compile(rb"^(location:[ \t]*)([^\r\n]*)", re.MULTILINE | re.IGNOR
 _REPEATED = (307, 308)
 _QUOTED = 200
 _SHOWN = 40
+_SETTINGS = b"\4\0\0\0\0\0"
+"""Type, flags and stream of the frame with which HTTP/2 begins."""
+_TLS = (b"\x15\x03", b"\x16\x03")
+"""An alert, and a handshake."""
 _SWITCHING = 101
 _BODILESS = (_SWITCHING, 204, 304)
 _FRAMING = (b"content-length", b"transfer-encoding", b"content-encoding", b"trailer")
+
+
+def _instead(beginning: bytes) -> str:
+    """What a response is that is not HTTP/1.1."""
+    if beginning[3:9] == _SETTINGS:
+        return ", but HTTP/2, which it did not choose in the TLS handshake (ALPN)"
+    if beginning[:2] in _TLS:
+        return ", but TLS, which is not configured (enableHTTPS)"
+    return f": it begins with {beginning!r}"
 
 
 def _with_ascii_line(data: bytes) -> bytes:

@@ -70,6 +70,7 @@ class Relay:
         """Done when the client's connection has ended."""
         self._client: asyncio.Transport | None = None
         self._client_ended = False
+        self._left_at: float | None = None
         self._upstream: Upstream | None = None
         self._side: Upstream | None = None
         self._url = ""
@@ -104,6 +105,11 @@ class Relay:
         return self._request.begun and not self._recorded
 
     @property
+    def is_left(self) -> bool:
+        """Whether the client has ended its side, and a response is still awaited."""
+        return self._client_ended and self._busy and not self._mute
+
+    @property
     def hangs(self) -> bool:
         """Whether a request has been read that is never answered."""
         return self._mute
@@ -127,6 +133,7 @@ class Relay:
     def client_ended(self) -> bool:
         """Handle the client's end of sending; it may still read. Return whether its connection stays open."""
         self._client_ended = True
+        self._left_at = time.monotonic()
         if not self._mute:
             if not self._tunnel and not self._busy and not self._ahead:
                 return False
@@ -494,7 +501,8 @@ class Relay:
         self._recorded_at = self._loop.time()
         body = request.content()
         if seconds is None:
-            seconds = time.monotonic() - self._ended_at if self._ended_at is not None else 0.0
+            end = self._left_at if error == CLIENT_LEFT and self._left_at is not None else time.monotonic()
+            seconds = end - self._ended_at if self._ended_at is not None else 0.0
         self._line.record(
             Exchange(
                 request.method, request.target, body, status, answer, seconds,

@@ -16,6 +16,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from schedproof.foundation.http import connect_by_name, redirected
+from schedproof.history.observations import CLIENT_LEFT
 from schedproof.proxies.connections import Client
 from schedproof.proxies.exchange import Exchange, Fault
 from schedproof.proxies.relay import Relay
@@ -109,6 +110,10 @@ class Tap:
         """Close the connections that hang."""
         self._do(self._drop_hanging)
 
+    def record_left(self) -> None:
+        """Record now the requests whose clients have left without a response, which may still come."""
+        self._do(self._give_up_left)
+
     def close(self) -> None:
         """Close all connections and free the port."""
         if self._closed:
@@ -200,6 +205,10 @@ class Tap:
 
     async def _drop_hanging(self) -> None:
         await self._drop([relay for relay in self._relays if relay.hangs], None)
+
+    async def _give_up_left(self) -> None:
+        for relay in [relay for relay in self._relays if relay.is_left]:
+            relay.give_up(CLIENT_LEFT)
 
     async def _drop(self, relays: Sequence[Relay], fault: Fault | None) -> None:
         for relay in relays:

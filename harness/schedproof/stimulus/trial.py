@@ -318,6 +318,7 @@ class Trial:
         """Record the end of the run. Further calls do nothing."""
         if not self.is_over:
             self.is_over = True
+            self.attachment.record_left()
             self.recorder.finish()
 
     def close(self) -> None:
