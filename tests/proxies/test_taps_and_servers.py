@@ -334,6 +334,16 @@ def test_a_client_keeps_its_connection_when_http2_ends(http2: Listener) -> None:
     assert [call.status for call in http2.exchanges] == [200, 200]
 
 
+def test_a_client_that_wants_its_connection_closed_need_not_wait_for_http2_to_end(http2: Listener) -> None:
+    with socket.create_connection(("127.0.0.1", int(http2.tap.url.rpartition(":")[2])), STUCK) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        server = http2.accept()
+        server.sendall(SETTINGS)
+        await_stream(server, 1)
+        server.sendall(head(1) + data(1, b"[]"))
+        assert b"".join(iter(lambda: client.recv(1 << 16), b"")).endswith(b"[]\r\n0\r\n\r\n")
+
+
 def test_what_the_library_refuses_is_marked(http2: Listener) -> None:
     client = http2.client()
     client.request("POST", "/filter", b"{}")

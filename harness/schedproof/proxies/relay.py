@@ -438,6 +438,9 @@ class Relay:
         """Begin the next request or, after the response 101, forward all that follows, from the bytes ahead on."""
         self._tunnel = answer.switched
         if not self._tunnel:
+            translated = self._upstream is not None and self._upstream.keeps_client
+            if translated and self._request.closes and self._client is not None:
+                self._client.close()  # with HTTP/2 the client's wish does not reach the server
             self._next()
             return
         ahead, self._ahead = self._ahead, b""
