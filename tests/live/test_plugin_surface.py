@@ -20,7 +20,7 @@ import pytest
 from schedproof.binaries.resolve import resolve
 from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
 from schedproof.candidate.kinds import WorldSpec
-from schedproof.daemons.readings_server import ReadingsServer
+from schedproof.daemons.readings_server import ReadingsServer, Selector
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError
@@ -144,6 +144,32 @@ def test_series_can_be_joined_with_the_names_of_their_nodes(server: ReadingsServ
     # Eight samples of a counter that has counted for 9 s, a quarter of a second apart.
     expected = sum(1.2e6 * (9 - age / 4) for age in range(8))
     assert {node: float(text) for node, text in rates(server, joined).items()} == {"node-b": expected}
+
+
+def test_series_of_other_collectors_grow_as_on_an_idle_machine(server: ReadingsServer) -> None:
+    put(server, EXAMPLE)
+    nodes = [node for node, _ in EXAMPLE]
+    idle = rates(server, 'avg by (node) (rate(node_cpu_seconds_total{mode="idle"}[2s]))')
+    assert {node: float(text) for node, text in idle.items()} == pytest.approx(dict.fromkeys(nodes, 1.0))
+    late = rates(server, "abs(node_time_seconds - timestamp(node_time_seconds))")
+    assert all(float(text) < 0.01 for text in late.values())
+    assert rates(server, 'node_network_up{device="eth0"} == 1').keys() == set(nodes)
+
+
+@pytest.mark.parametrize(
+    ("query", "selectors"),
+    [
+        ('sum by (node) (rate(a{device="eth0"}[2s]))', [Selector("a", 2)]),
+        ("max_over_time(rate(a[2s])[10s:1s] offset 1s) / on(node) b", [Selector("a", 13), Selector("b", 0)]),
+        ('{__name__="a"} offset 3s or {__name__=~"b.*"}', [Selector("a", 3), Selector("", 0)]),
+        ("a @ 3", [Selector("a", None)]),
+        ("a[5s:1s] @ start()", [Selector("a", None)]),
+        ("sum(", []),
+        ("1 + 1", []),
+    ],
+)
+def test_a_query_is_read_as_prometheus_reads_it(server: ReadingsServer, query: str, selectors: list[Selector]) -> None:
+    assert server.selectors(query) == selectors
 
 
 def test_a_range_query_ends_at_the_present_whatever_its_end(server: ReadingsServer) -> None:
