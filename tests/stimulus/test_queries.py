@@ -135,6 +135,15 @@ def test_what_is_no_longer_asked_does_not_count() -> None:
     assert play.queries.look_back(CLAIMS) == 6
 
 
+def test_a_parser_that_is_not_there_is_not_asked_again() -> None:
+    play = Play()
+    for request in ("gone", "m[2s]", "gone"):
+        play.ask(request)
+    play.queries.note([], set)
+    assert play.parsed == ["gone"]
+    assert play.of(QueryReads) == []
+
+
 def test_texts_that_differ_each_time_are_not_all_parsed() -> None:
     play = Play()
     for number in range(1000):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -41,7 +40,7 @@ class Queries:
         self, recorder: Recorder, parser: Callable[[], ReadingsServer], rules: Sequence[Mapping[str, Any]]
     ) -> None:
         self._recorder, self._parser, self._rules = recorder, parser, rules
-        self._position = 0
+        self._position, self._parses = 0, True
         self._asked: dict[_Asked, float] = {}
         """When each was sent last, on the run's clock."""
         self._parsed: dict[str, list[Selector]] = {}
@@ -125,9 +124,10 @@ class Queries:
         return reached
 
     def _selectors(self, request: str) -> list[Selector]:
-        """Return what an expression reads; nothing if it is a path, or cannot be parsed."""
-        if request not in self._parsed and not request.startswith("/") and len(self._parsed) < _MOST:
-            self._parsed[request] = []
-            with contextlib.suppress(HostError):  # then nothing is known of it
+        """Return what an expression reads; nothing if it is a path, or cannot be parsed, here or at all."""
+        if request not in self._parsed and self._parses and not request.startswith("/") and len(self._parsed) < _MOST:
+            try:
                 self._parsed[request] = self._parser().selectors(request)
+            except HostError:
+                self._parses = False  # the parser cannot be built, or has ended
         return self._parsed.get(request, [])
