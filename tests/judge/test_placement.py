@@ -422,4 +422,4 @@ def test_pod_that_is_bound_once_a_waiting_pod_is_gone_was_kept_off_for_it(waitin
         h.bind("small", "node-1")
     verdict = h.verdict()
     assert (verdict.outcome, verdict.code) == ("failed", code), verdict.summary
-    assert ("large was deleted" in verdict.summary) == (code == "room-kept")
+    assert ("large waited" in verdict.summary) == (code == "room-kept")

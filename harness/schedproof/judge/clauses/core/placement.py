@@ -304,8 +304,8 @@ def _judge_unbound(
     if kept_for := _kept_for(history, pod, room):
         return failed(
             "room-kept",
-            f"{pod.name} was not bound {waited}, although it fits on {', '.join(room)}; it was bound as soon as "
-            f"{kept_for} was deleted, which waited for more room there: the room was kept for that pod",
+            f"{pod.name} was not bound while {kept_for} waited for more room on {', '.join(room)}, although it fits "
+            f"there; it was bound as soon as that pod was deleted: the room was kept for it (waited {waited})",
             **evidence,
         )
     cause = why_unbound(history, pod, expectation.at)
