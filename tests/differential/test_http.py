@@ -548,7 +548,14 @@ def test_what_kube_scheduler_receives(feature: str, program: Path, certificate: 
     exchanges: list[Exchange] = []
     ours, _ = own_certificate("127.0.0.1")
     with serving(tried, certificate) as port, contextlib.closing(Ports()) as ports:
-        tap = Tap(f"https://127.0.0.1:{port}", exchanges.append, ports.reserve(), serving=ours, trust=trust_of({}))
+        tap = Tap(
+            f"https://127.0.0.1:{port}",
+            exchanges.append,
+            ports.reserve(),
+            serving=ours,
+            trust=trust_of({}),
+            keeps_clients=True,
+        )
         with contextlib.closing(tap):
             tapped = received(program, tap.url, tried)
     assert tapped == direct

@@ -344,6 +344,28 @@ def test_a_client_that_wants_its_connection_closed_need_not_wait_for_http2_to_en
         assert b"".join(iter(lambda: client.recv(1 << 16), b"")).endswith(b"[]\r\n0\r\n\r\n")
 
 
+@pytest.mark.parametrize(("framed", "kept"), [(b"Content-Length: 2\r\n", True), (b"", False)])
+def test_a_client_may_keep_its_connection_when_the_server_ends_an_idle_one(
+    listener: Listener, framed: bytes, kept: bool
+) -> None:
+    """Unless that end is the end of the response."""
+    listener.tap.keeps_clients = True
+    client = listener.client()
+    client.connect()
+    for _ in range(2):
+        client.putrequest("POST", "/filter")
+        client.endheaders()
+        server = listener.accept()
+        read_request(server)
+        server.sendall(b"HTTP/1.1 200 OK\r\n%b\r\n[]" % framed)
+        server.close()
+        assert client.getresponse().read() == b"[]"
+        for _ in range(10):
+            listener.tap.heal()  # see above
+        assert (client.sock is not None) == kept
+    assert [(call.status, call.error) for call in listener.exchanges] == [(200, "")] * 2
+
+
 def test_what_the_library_refuses_is_marked(http2: Listener) -> None:
     client = http2.client()
     client.request("POST", "/filter", b"{}")

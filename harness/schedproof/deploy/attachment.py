@@ -307,9 +307,9 @@ class Attachment:
         server = self._cluster.targets_servers.get(url) if asks_of_targets(method, target) else None
         return server.url if server is not None else None
 
-    def _tap(self, upstream: str, record: Callable[[Exchange], None], **tls: Any) -> Tap:
+    def _tap(self, upstream: str, record: Callable[[Exchange], None], **more: Any) -> Tap:
         address = self._cluster.callback_address
-        tap = Tap(upstream, record, self._cluster.host.ports.reserve(address), address=address, **tls)
+        tap = Tap(upstream, record, self._cluster.host.ports.reserve(address), address=address, **more)
         self._cleanup.callback(tap.close)
         return tap
 
@@ -322,7 +322,10 @@ class Attachment:
                 self._tap_trust = {"tlsConfig": {"caData": authority}}
             described = spec.config.as_dict()
             self.extender = self._tap(
-                upstream, lambda call: self.running.record("extender", **describe_extender_call(call, described)), **tls
+                upstream,
+                lambda call: self.running.record("extender", **describe_extender_call(call, described)),
+                keeps_clients=True,
+                **tls,
             )
         if spec.tls:
             self.extender.set_trust(*self._tls(spec).trust(name))

@@ -45,6 +45,7 @@ class Line(Protocol):
     upstream: str
     fault: Fault | None
     slow_seconds: float
+    keeps_clients: bool
 
     @property
     def trust(self) -> ssl.SSLContext | None:
@@ -71,6 +72,7 @@ class Relay:
         self._client: asyncio.Transport | None = None
         self._client_ended = False
         self._left_at: float | None = None
+        self._ended_by_close = False
         self._upstream: Upstream | None = None
         self._side: Upstream | None = None
         self._url = ""
@@ -457,11 +459,16 @@ class Relay:
         if answer.complete and self._fault is Fault.MALFORMED:
             self._spoil(answer)
         elif answer.complete:
+            self._ended_by_close = True
             self._end_answer(answer)
 
     def upstream_lost(self, error: Exception | None, reason: str = "") -> None:
         """Handle the end of the server's connection. `reason`: why, if not this `error` or the server's own end."""
-        exchanged = self._url != self._line.upstream or (self._upstream is not None and self._upstream.keeps_client)
+        exchanged = (
+            self._url != self._line.upstream
+            or (self._line.keeps_clients and not self._ended_by_close)
+            or (self._upstream is not None and self._upstream.keeps_client)
+        )
         self._upstream = self._side = None
         if self._client is None:
             return

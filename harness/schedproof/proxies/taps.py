@@ -41,6 +41,9 @@ class Tap:
         serving: the TLS context as a server, with its certificate; None: plain HTTP.
         trust: the TLS context that verifies an `https` server, with the tap's client certificate; None: the CAs that
             this machine trusts, and no client certificate.
+        keeps_clients: whether a client keeps its connection when the server ends an idle one. Otherwise a request that
+            crosses the end may be lost without a record, as on a direct connection; that matters where the client is
+            under test.
         server_name: the name that the server's certificate must have, if it differs from `upstream`'s.
         permits: whether to forward a request with this method and target; otherwise it is answered with 403, and one
             that is not readable as HTTP/1 ends the connection. None: forward all.
@@ -62,12 +65,14 @@ class Tap:
         serving: ssl.SSLContext | None = None,
         trust: ssl.SSLContext | None = None,
         server_name: str | None = None,
+        keeps_clients: bool = False,
         permits: Callable[[str, str], bool] | None = None,
         elsewhere: Callable[[str, str, str], Callable[[], str] | None] | None = None,
     ) -> None:
         self.upstream = upstream
         self.fault: Fault | None = None
         self.server_name = server_name
+        self.keeps_clients = keeps_clients
         self.permits = permits
         self.elsewhere = elsewhere
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
