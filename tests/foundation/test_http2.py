@@ -21,6 +21,7 @@ import pytest
 from schedproof.daemons.certificates import Authority
 from schedproof.foundation.http import connect_by_name, exchange, insecure_tls
 from schedproof.foundation.http2 import ALPN, Http2Client
+from schedproof.foundation.http2_socket import Http2Socket
 
 STUCK = 20.0
 LONG = b"x" * 300_000
@@ -96,6 +97,17 @@ def test_several_requests_share_a_connection(server: int) -> None:
             assert "x-a=B" in head
             assert f":authority=127.0.0.1:{server}" in head
             assert "keep-alive" not in head
+
+
+def test_no_request_is_sent_after_goaway() -> None:
+    near, far = socket.socketpair()
+    with near, far:
+        connection = Http2Socket(near)  # type: ignore[arg-type]
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        far.sendall(b"\0\0\1\1\5\0\0\0\1\x88" + b"\0\0\x08\7\0\0\0\0\0" + b"\0\0\0\1" + b"\0\0\0\0")
+        assert connection.read().startswith(b"HTTP/1.1 200 OK")
+        with pytest.raises(ConnectionResetError, match="GOAWAY"):
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 
 
 def test_a_client_that_does_not_offer_http2_is_not_understood(server: int) -> None:

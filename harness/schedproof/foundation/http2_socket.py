@@ -26,6 +26,13 @@ class Http2Socket:
         return self._socket.fileno()
 
     def sendall(self, data: bytes) -> None:
+        """Send a part of a request.
+
+        Raises:
+            ConnectionResetError: the server has announced that it serves no more requests here.
+        """
+        if self._client.closing:
+            raise ConnectionResetError(self._client.error or self._client.farewell)
         self._client.send(data)
         self._socket.sendall(self._client.data_to_send())
 
