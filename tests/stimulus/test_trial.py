@@ -128,6 +128,7 @@ def test_its_end_is_recorded_once(trial: Trial) -> None:
     trial.over()
     trial.over()
     assert (trial.is_over, len(of(trial, RunEnd))) == (True, 1)
+    assert [what for what, _ in trial.attachment.acts if what == "record left"] == ["record left"]  # type: ignore[attr-defined]
 
 
 # -- what is noted of the candidate

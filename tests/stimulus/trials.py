@@ -59,6 +59,9 @@ class Attachment:
     def report_exits(self) -> None:
         self._did("report exits")
 
+    def record_left(self) -> None:
+        self._did("record left")
+
     def catch_up(self) -> None:
         self._did("catch up")
 

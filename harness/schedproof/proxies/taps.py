@@ -117,7 +117,8 @@ class Tap:
 
     def record_left(self) -> None:
         """Record now the requests whose clients have left without a response, which may still come."""
-        self._do(self._give_up_left)
+        if not self._closed:
+            self._do(self._give_up_left)
 
     def close(self) -> None:
         """Close all connections and free the port."""
