@@ -34,6 +34,10 @@ _PREFERENCES: Mapping[str, str] = {
     "outweighed": "another criterion counts more than traffic, which is claimed to come first (network.priority)",
 }
 _OUTWEIGHED = "outweighed"
+_BY_TOTALS = "network/rate-not-total"
+"""The clause that a scheduler fails if it compares totals: a node that was busy long ago stays the busiest."""
+_HINTED: Mapping[str, str] = {"inverted": "network/least-traffic", "totals": _BY_TOTALS}
+"""The clause whose hint says how to fix a pattern."""
 _RULES: Mapping[str, tuple[str, str]] = {
     "node-affinity": (
         "nodeSelector or node affinity is ignored or misread: pods are bound to nodes that they do not select",
@@ -69,8 +73,6 @@ In the order in which to fix them: what other clauses depend on, what concerns e
 _NO_DECISION = frozenset(KINDS) - {"preference", "rule-ignored"}
 """Kinds of causes for which no decision is shown."""
 _KINDS = tuple(KINDS)
-_BY_TOTALS = "network/rate-not-total"
-"""The clause that a scheduler fails if it compares totals: a node that was busy long ago stays the busiest."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +106,8 @@ class Cause:
         """How to fix it."""
         if self.kind == "rule-ignored":
             return CATALOGUE[_RULES[self.about][1]].hint or self._entry.remedy
+        if self.kind == "preference" and self.about in _HINTED:
+            return CATALOGUE[_HINTED[self.about]].hint
         if self.kind == "preference" and len(hints := {CATALOGUE[clause].hint for clause in self.clauses}) == 1:
             return hints.pop()
         return self._entry.remedy

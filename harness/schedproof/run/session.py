@@ -286,7 +286,7 @@ class Session:
             self._ignored_basics.add(clause)
             trial.recorder.add(Broken(case=clause, basic=True))
             why = next((symptom.text for symptom in verdict.symptoms), verdict.summary)
-            self._progress.note(f"{clause}: {why}: clauses that depend on it are not tried")
+            self._progress.note(f"{clause}: {why.partition('; ')[0]}; clauses that depend on it are not tried")
 
     def _try_no_more(self, trial: Trial, clause: str) -> None:
         """Try no further clauses: they would fail by the same cause. What is judged over all of the run is judged."""
