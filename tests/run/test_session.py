@@ -190,3 +190,20 @@ def test_plain_pods_are_tried_once_for_both_suspicions(
     case = looked_into(monkeypatch, tmp_path, binds=False, keep_going=keep_going)
     assert case.trial.left_out == set()
     assert case.acts == ["close", "plain pods", "close", *([] if keep_going else [Broken(case=case.clause)])]
+
+
+@pytest.mark.parametrize("cause", ["", BINDS])
+def test_no_further_pod_waits_once_nothing_more_is_tried(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cause: str
+) -> None:
+    acts: list[str] = []
+    trial: Any = SimpleNamespace(
+        let_patient_wait=lambda: acts.append("patient"),
+        attachment=SimpleNamespace(restart_if_ended=lambda: None, start_error=None),
+    )
+    session = Session(Settings(report=tmp_path), SilentProgress())
+    session._cause = cause
+    monkeypatch.setattr(session, "trial", lambda _: trial)
+    monkeypatch.setattr(module, "Case", lambda *_: SimpleNamespace())
+    session.begin(find_candidate("stock"), "core/alive")
+    assert acts == ([] if cause else ["patient"])

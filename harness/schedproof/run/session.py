@@ -207,7 +207,8 @@ class Session:
         # are on the candidate's path, would not respond for seconds on a busy machine.
         gc.freeze()
         self._hopeless = bool(self._cause) and not self._shows_the_block(clause)
-        trial.let_patient_wait()
+        if not self._cause:  # otherwise the run ends before the candidate had the time to report on another pod
+            trial.let_patient_wait()
         self._case = Case(trial, clause)
         self._began = time.monotonic()
         try:
