@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "fixtures" / "candidates" / "first-day"
 FIRST = {
     "unreadable-answer": ("call-unanswered", "prioritize: 200", "extender/verbs-served"),
     "wrong-verb": ("call-unanswered", "prioritise: 404", "extender/verbs-served"),
-    "misspelt-metric": ("query-without-result", "", "network/least-traffic"),
+    "misspelt-metric": ("metric-not-served", "", "network/least-traffic"),
     "wrong-end": ("preference", "inverted", "network/least-traffic"),
     "no-request": ("nothing-sent", "", "core/binds"),
     "no-right-to-bind": ("request-refused", "create pods/binding: 403", "core/binds"),
