@@ -51,8 +51,13 @@ def removals(history: History) -> list[Removal]:
     """
     requests = [r for r in history.requests() if r.code < HTTPStatus.MULTIPLE_CHOICES and not r.dry_run]
     causes: dict[str, ApiRequest] = {}
+    by_controllers: set[str] = set()
     for request in requests:
-        if (request.verb, request.resource) in _DIRECT and not request.user.startswith(_CONTROLLERS):
+        if (request.verb, request.resource) not in _DIRECT:
+            continue
+        if request.user.startswith(_CONTROLLERS):
+            by_controllers.add(pod_of(history, request))
+        else:
             causes.setdefault(pod_of(history, request), request)
     sweeps = [request for request in requests if (request.verb, request.resource) == _SWEEP]
     own = [request for request in requests if request.user in history.candidate_users]
@@ -62,7 +67,7 @@ def removals(history: History) -> list[Removal]:
         if uid in causes:
             continue
         pod = history.manifests[uid]
-        swept = (request for request in sweeps if _swept(history, request, pod, event.at))
+        swept = (r for r in sweeps if uid not in by_controllers and _swept(history, r, pod, event.at))
         followed = (request for request in [*deleted, *tainting] if _followed(history, request, pod, event.at))
         if cause := next(swept, None) or next(followed, None):
             causes[uid] = cause
