@@ -161,7 +161,8 @@ def placeholders_of_an_owner(h: HistoryBuilder) -> None:
     "act",
     [
         collection_without_effect, collection_of_own_pods, collection_by_the_harness, dry_collection,
-        deleted_by_the_harness_meanwhile, evicted_by_a_controller_meanwhile, another_owner_deleted, node_marked, placeholder, placeholders_of_an_owner,
+        deleted_by_the_harness_meanwhile, evicted_by_a_controller_meanwhile, another_owner_deleted, node_marked,
+        placeholder, placeholders_of_an_owner,
     ],
     ids=lambda act: act.__name__,
 )  # fmt: skip

@@ -127,7 +127,7 @@ def judge_accounted(history: History, case: str) -> Finding:
     tested = {pod.uid: pod for pod in history.test_pods()}
     lag = _SEEN_BY_ALL if _several_workers(history) else 0.0
     problems: list[tuple[str, str]] = []
-    unshown = ""
+    unshown = dict(_unshown(history, {uid: own[uid] for uid in alive & own.keys()}))
     for uid, pod in own.items():
         name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         made = [a for a in history.attempts_on(name, uid) if a.succeeded or not _by_harness(history, name, a)]
@@ -142,9 +142,7 @@ def judge_accounted(history: History, case: str) -> Finding:
             if not successes and uid not in by_harness and not any(attempt.unanswered for attempt in made):
                 text = f"{name}: is bound to {history.bindings[uid].node}, but not by a Binding of the candidate"
                 problems.append(("bound-without-binding", text))
-        elif uid in alive and (gap := bound_unshown(history, name, uid, history.ended_at)):
-            unshown = unshown or gap
-        elif uid in alive and not pod["spec"].get("nodeName") and not _has_reason(pod):
+        elif uid in alive - unshown.keys() and not pod["spec"].get("nodeName") and not _has_reason(pod):
             # (A pod that came with its node, as static pods do, was never to be scheduled.)
             text = f"{name}: ended Pending without a reason (no PodScheduled condition)"
             problems.append(("pending-without-reason", text))
@@ -159,8 +157,15 @@ def judge_accounted(history: History, case: str) -> Finding:
             logs=log_tails(history, case),
         )
     if unshown:
-        return invalid("record-incomplete", unshown)
+        return invalid("record-incomplete", next(iter(unshown.values())))
     return passed(f"{len(own)} pods accounted for, {len(history.bindings.keys() & own.keys())} of them bound once")
+
+
+def _unshown(history: History, alive: Mapping[str, Manifest]) -> Iterator[tuple[str, str]]:
+    """The existing pods that are bound by the audit log alone, and a sentence about each."""
+    for uid, pod in alive.items():
+        if uid not in history.bindings and (gap := bound_unshown(history, key(pod), uid, history.ended_at)):
+            yield uid, gap
 
 
 def _removed(history: History, own: Mapping[str, Manifest]) -> Iterator[str]:
