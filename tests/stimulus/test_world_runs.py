@@ -116,12 +116,12 @@ def beside(app: str) -> dict[str, Any]:
     return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 
 
-def test_pods_that_fit_beside_a_waiting_pod_that_was_bound_after_all_are_no_find(made: Runs) -> None:
-    made.schedule(rightly)
+def bind_before_deletion(made: Runs, *, of: str, names: Sequence[str]) -> None:
+    """Bind pods when one of them is about to be deleted, as a scheduler may at any time."""
     delete = made.world.pods.delete
 
     def too_late(pods: Sequence[Pod]) -> None:
-        for waiting in ("second", "third") if any("second" in pod.name for pod in pods) else ():
+        for waiting in names if any(of in pod.name for pod in pods) else ():
             name = f"{PREFIX}-{waiting}-1"
             uid = made.world.server.read("pods", name, NAMESPACE)["metadata"]["uid"]
             made.world.server.bind(NAMESPACE, name, FIRST)
@@ -129,6 +129,11 @@ def test_pods_that_fit_beside_a_waiting_pod_that_was_bound_after_all_are_no_find
         delete(pods)
 
     made.world.pods.delete = too_late  # type: ignore[method-assign]
+
+
+def test_pods_that_fit_beside_a_waiting_pod_that_was_bound_after_all_are_no_find(made: Runs) -> None:
+    made.schedule(rightly)
+    bind_before_deletion(made, of="second", names=("second", "third"))
     comes = (
         {**pod("third", **beside("second"))},
         {**pod("second", **beside("first")), "labels": {"app": "second"}},
@@ -147,6 +152,17 @@ def test_a_pod_that_requests_nothing_need_not_be_bound_where_a_node_is_overcommi
     with made.all_gone():
         wrong = made.runs.run(filled, hurried=False)
     assert (wrong is None) == (held == "5")
+
+
+def test_pods_that_fit_beside_one_that_was_bound_on_an_overcommitted_node_are_no_find(made: Runs) -> None:
+    made.schedule(lambda manifest, nodes: "" if "web" in manifest["metadata"]["name"] else rightly(manifest, nodes))
+    bind_before_deletion(made, of="web", names=("web", "beside"))
+    near = {**pod("beside", cpu="0", **beside("web"))}
+    web = {**pod("web", cpu="0"), "labels": {"app": "web"}}
+    filled = steps({"there": pod("filler", cpu="5"), "node": FIRST}, {"comes": near}, {"comes": web})
+    with made.all_gone():
+        assert made.runs.run(filled, hurried=False) is None
+    assert {record.outcome for record in made.world.of(Expect) if "beside" in record.pod} == set()
 
 
 def test_while_a_world_is_made_smaller_nothing_is_expected_on_record(made: Runs) -> None:

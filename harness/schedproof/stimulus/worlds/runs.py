@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schedproof.foundation.deadlines import AGAIN, OBJECT_SHOWN
@@ -215,7 +215,7 @@ class WorldRuns:
             return ""
         if all(self._is_overcommitted(node) for node in room):
             # Whether such a node takes a pod that requests none of what it lacks is for core/fit-overcommitted.
-            self._pods.delete([pod])
+            self._drop([pod])
             self._settled = False
             return ""
         if not self._is_bound(pod, hurried=hurried):
@@ -253,17 +253,21 @@ class WorldRuns:
         return f"{pod.name} was bound to {node or 'a node'}, where it cannot run: {why}"
 
     def _drop_those_that_fit(self) -> None:
-        """Delete waiting pods that fit now, beside the pod bound last: whether they are retried is not judged.
-
-        If one of them was bound before it was deleted, others may have come to fit beside it: all are deleted then.
-        """
-        waiting = [pod for pod, _, _ in self._waiting]
-        dropped = list(filter(self._fits, waiting))
-        self._pods.delete(dropped)
-        if any(map(self._pods.was_bound, dropped)):
-            self._pods.delete([pod for pod in waiting if pod not in dropped])
-            dropped, self._settled = waiting, False
+        """Delete waiting pods that fit now, beside the pod bound last: whether they are retried is not judged."""
+        dropped = [pod for pod, _, _ in self._waiting if self._fits(pod)]
         self._waiting = [entry for entry in self._waiting if entry[0] not in dropped]
+        self._drop(dropped)
+
+    def _drop(self, pods: Sequence[Pod]) -> None:
+        """Delete pods of which nothing is expected.
+
+        If one of them was bound before it was deleted, waiting pods may have come to fit beside it: all are deleted
+        then.
+        """
+        self._pods.delete(pods)
+        if any(map(self._pods.was_bound, pods)):
+            self._pods.delete([pod for pod, _, _ in self._waiting])
+            self._waiting, self._settled = [], False
 
     def _fits(self, pod: Pod) -> bool:
         """Return whether a pod is there and fits on some node now."""
