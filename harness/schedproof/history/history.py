@@ -325,14 +325,20 @@ class History:
         A request of which the log has only the begin has the code 0: it has passed authorization, and may have been
         carried out.
         """
-        begun = {record.id: record for record in self.of(RequestBegun)}
-        if not begun:
-            return self.of(ApiRequest)
+        return iter(self._with_lost) if any(self.of(RequestBegun)) else self.of(ApiRequest)
+
+    @functools.cached_property
+    def _with_lost(self) -> tuple[ApiRequest, ...]:
+        """As `requests`, for a run with requests of which the log had only the begin."""
         ended = list(self.of(ApiRequest))
-        for request in ended:
-            begun.pop(request.begun, None)
-        lost = (ApiRequest(code=0, **record.model_dump(exclude={"id"})) for record in begun.values())
-        return iter(sorted([*ended, *lost], key=lambda request: request.line))
+        lost = (ApiRequest(code=0, **record.model_dump(exclude={"id"})) for record in self._unended)
+        return tuple(sorted([*ended, *lost], key=lambda request: request.line))
+
+    @functools.cached_property
+    def _unended(self) -> tuple[RequestBegun, ...]:
+        """The requests of which the log has only the begin."""
+        ended = {request.begun for request in self.of(ApiRequest) if request.begun}
+        return tuple(record for record in self.of(RequestBegun) if record.id not in ended)
 
     @property
     def lost_requests(self) -> int:
@@ -341,8 +347,7 @@ class History:
         0 in older histories.
         """
         errors = sum(record.events for record in self.of(AuditErrors))
-        ended = {request.begun for request in self.of(ApiRequest) if request.begun}
-        return max(0, errors - sum(record.id not in ended for record in self.of(RequestBegun)))
+        return max(0, errors - len(self._unended))
 
     @functools.cached_property
     def order(self) -> AuditOrder:

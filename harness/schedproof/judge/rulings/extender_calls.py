@@ -56,7 +56,7 @@ def calls(history: History, name: str, case: str | None = None, by: str = "sched
     """Calls of a configured verb (`filterVerb`) that began within the case, or in the whole run.
 
     Without calls that a fault was injected into, calls that were cut short by neither the extender nor a timeout
-    (`_cut_short`), and calls that are not recorded in full (`lost`).
+    (`_cut_short`), and calls that are not recorded in full (`lost_calls`).
     """
     begin, end = (0.0, float("inf")) if case is None else history.span(case)
     return [

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.history import History
 from schedproof.history.observations import Admission, ApiRequest, ExtenderCall, PrometheusQuery
+from schedproof.history.world import key
 from schedproof.judge.rulings.extender_calls import calls, configuration, flaw, is_needed
 
 _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
@@ -71,7 +72,7 @@ def tried_none_of_its_own(history: History) -> bool:
     requests = list(_requests(history))
     if not any(request.resource == "pods" and request.verb in READING and request.code < 300 for request in requests):
         return False
-    own = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.own_pods().values()}
+    own = {key(pod) for pod in history.own_pods().values()}
     wrote = [request for request in requests if request.resource.partition("/")[0] in ("pods", "bindings", "events")]
     return not any(
         request.resource == "events" or f"{request.namespace}/{request.name}" in own
