@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.history.acts import LeftOut, Unblocked
+from schedproof.history.acts import LeftOut, Unblocked, WorldSearch
 from schedproof.judge import symptoms
 from schedproof.judge.codes import CODES
 from schedproof.judge.symptoms import KINDS
@@ -251,6 +251,26 @@ def test_pods_that_block_all_others_explain_what_is_not_bound() -> None:
     assert seen(h.verdict()) == [("never-retried", "")]
     h.add(Unblocked(case="core/binds"))
     assert seen(h.verdict()) == [("blocked", "")]
+
+
+@pytest.mark.parametrize(
+    ("search", "kinds"),
+    [
+        ({"id": "1", "events": ["a restart"]}, ["outdated"]),
+        ({"id": "1", "events": ["a restart"], "steady": False}, ["rule-ignored"]),
+        ({"id": "1", "events": []}, ["rule-ignored"]),
+        ({"events": ["a restart"]}, ["rule-ignored"]),
+        ({"id": "1", "events": ["a restart"], "case": "core/random-worlds"}, ["rule-ignored"]),
+    ],
+)
+def test_an_event_without_which_a_world_passes_explains_its_pods(search: dict[str, Any], kinds: list[str]) -> None:
+    h = HistoryBuilder()
+    h.node("node-1", taints=[{"key": "a", "effect": "NoSchedule"}])
+    h.seen()
+    h.pod("probe-1", cpu="1")
+    h.bind("probe-1", "node-1")
+    h.add(WorldSearch(**{"case": h.case, "worlds": 1, **search}))
+    assert [symptom.kind for symptom in h.verdict().symptoms] == kinds
 
 
 def test_ignored_rules_are_listed_by_frequency() -> None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from schedproof.candidate.subjects import Subject
 from schedproof.history.acts import Expect, PodCreated
 from schedproof.oracle.feasibility import check
+from schedproof.stimulus.changes.candidate import CandidateChanges
 from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.pods import FILLER, Pod
 from schedproof.stimulus.worlds import runs as runs_module
 from schedproof.stimulus.worlds.runs import WorldRuns
 from schedproof.worlds.search import Wrong
-from schedproof.worlds.world import NODES, POOL
+from schedproof.worlds.world import CUT_OFF, NODES, POOL, STOPPED
 from schedproof.worlds.world import World as Steps
 
-from .world import CLAUSE, NAMESPACE, PREFIX, World
+from .world import CLAUSE, IN_TIME, NAMESPACE, PREFIX, SCHEDULER, World
 
 FIRST, SECOND = NODES[:2]
 TAINT = {"key": "a", "effect": "NoSchedule"}
@@ -39,7 +43,8 @@ class Runs:
     def __init__(self, world: World) -> None:
         self.world = world
         self.nodes = NodeChanges(world.context, world.sight)
-        self.runs = WorldRuns(world.context, world.pods, self.nodes, world.sight, world.expect)
+        candidate = CandidateChanges(world.context, world.expect)
+        self.runs = WorldRuns(world.context, world.pods, self.nodes, world.sight, world.expect, candidate)
 
     def schedule(self, choose: Callable[[dict[str, Any], dict[str, list[Any]]], str]) -> None:
         """Have the candidate bind a pod to the node that is chosen of all nodes and what is against each.
@@ -54,6 +59,27 @@ class Runs:
             return choose(manifest, {name: list(why) for name, why in check(manifest, nodes, pods).items()})
 
         self.world.schedule(node_of, reason="Unschedulable")
+
+    def retry(self, choose: Callable[[dict[str, Any], dict[str, list[Any]]], str]) -> None:
+        """As `schedule`; pods that wait are tried again after each change of a node, and each end of a pod."""
+
+        def again(what: str, changed: dict[str, Any]) -> None:
+            if what == "READ" or (what == "ADDED" and "schedulerName" in changed["spec"]):
+                return
+            objects = self.world.server.snapshot()
+            pods = [one for (resource, _, _), one in objects.items() if resource == "pods"]
+            nodes = [one for (resource, _, _), one in objects.items() if resource == "nodes"]
+            for waiting in pods:
+                if waiting["spec"]["schedulerName"] == SCHEDULER and not waiting["spec"].get("nodeName"):
+                    against = {name: list(why) for name, why in check(waiting, nodes, pods).items()}
+                    if node := choose(waiting, against):
+                        metadata = waiting["metadata"]
+                        self.world.server.bind(metadata["namespace"], metadata["name"], node)
+                        return
+
+        self.schedule(choose)
+        for resource in ("nodes", "pods"):
+            self.world.server.controllers.setdefault(resource, []).append(again)
 
     @contextlib.contextmanager
     def all_gone(self) -> Iterator[None]:
@@ -131,17 +157,127 @@ def bind_before_deletion(made: Runs, *, of: str, names: Sequence[str]) -> None:
     made.world.pods.delete = too_late  # type: ignore[method-assign]
 
 
-def test_pods_that_fit_beside_a_waiting_pod_that_was_bound_after_all_are_no_find(made: Runs) -> None:
-    made.schedule(rightly)
-    bind_before_deletion(made, of="second", names=("second", "third"))
-    comes = (
-        {**pod("third", **beside("second"))},
-        {**pod("second", **beside("first")), "labels": {"app": "second"}},
-        {**pod("first"), "labels": {"app": "first"}},
-    )
+FILLS, WANTS_ROOM = pod("fills", cpu="3"), pod("wants-room", cpu="2")
+
+
+def test_a_pod_that_waits_is_bound_once_it_fits(made: Runs) -> None:
+    made.retry(rightly)
+    world = steps({"there": FILLS, "node": FIRST}, {"comes": WANTS_ROOM}, {"deleted": "fills"})
     with made.all_gone():
-        assert made.runs.run(steps(*({"comes": one} for one in comes)), hurried=False) is None
-    assert {record.outcome for record in made.world.of(Expect) if "third" in record.pod} == set()
+        assert made.runs.run(world, hurried=False) is None
+    assert made.runs.freed == {"resources, deleted": 1}
+    expected = [(e.outcome, e.deadline) for e in made.world.of(Expect) if "wants-room" in e.pod]
+    assert expected == [("pending", "bind"), ("bound", "requeue")]
+
+
+def test_a_pod_that_has_come_to_fit_and_is_not_bound_is_found_with_the_step_that_freed_it(
+    make_world: Callable[..., World],
+) -> None:
+    made = Runs(make_world(timing=dataclasses.replace(IN_TIME, requeue=0.0)))
+    made.schedule(rightly)
+    world = steps({"there": FILLS, "node": FIRST}, {"comes": WANTS_ROOM}, {"deleted": "fills"}, {"comes": pod("web")})
+    with made.all_gone():
+        wrong = made.runs.run(world, hurried=False)
+    assert wrong == Wrong(f"{PREFIX}-wants-room-1 was not bound, although it has come to fit on {FIRST}", 2)
+    assert [e.outcome for e in made.world.of(Expect) if "wants-room" in e.pod] == ["pending", "bound"]
+
+
+def test_of_pods_that_come_to_fit_only_so_many_are_bound_as_there_is_room_for(made: Runs) -> None:
+    made.retry(rightly)
+    comes = ({"comes": pod(name, cpu="2500m")} for name in ("one", "two"))
+    world = steps({"there": FILLS, "node": FIRST}, *comes, {"deleted": "fills"})
+    assert made.runs.run(world, hurried=False) is None
+    bound = [e.pod for e in made.world.of(Expect) if e.outcome == "bound" and e.deadline == "requeue"]
+    assert len(bound) == 1
+    assert made.runs.freed == {"resources, deleted": 1}
+
+
+def test_a_candidate_that_claims_no_further_attempts_owes_none(make_world: Callable[..., World]) -> None:
+    made = Runs(make_world())
+    made.world.context.left_out[Subject.RETRIES] = "core/requeue-pod-deleted"  # type: ignore[index]
+    made = Runs(made.world)
+    made.schedule(rightly)
+    world = steps({"there": FILLS, "node": FIRST}, {"comes": WANTS_ROOM}, {"deleted": "fills"})
+    with made.all_gone():
+        assert made.runs.run(world, hurried=False) is None
+
+
+def test_a_waiting_pod_that_a_later_step_leads_to_a_wrong_node_is_found_with_that_step(made: Runs) -> None:
+    made.retry(
+        lambda manifest, nodes: (
+            FIRST
+            if "wants" in manifest["metadata"]["name"] and made.world.server.read("nodes", FIRST)["spec"].get("taints")
+            else rightly(manifest, nodes)
+        )
+    )
+    world = steps(
+        {"there": FILLS, "node": FIRST}, {"comes": WANTS_ROOM}, {"changed": {"name": FIRST, "taints": [TAINT]}},
+        {"comes": pod("web")},
+    )  # fmt: skip
+    wrong = made.runs.run(world, hurried=False)
+    assert wrong is not None
+    assert wrong.step == 2
+    assert wrong.text.startswith(f"{PREFIX}-wants-room-1 was bound to {FIRST}, where it cannot run: ")
+
+
+def test_pods_that_come_together_are_created_before_the_first_is_expected(made: Runs) -> None:
+    made.retry(rightly)
+    one, two = ({"comes": pod(name, cpu="3")} for name in ("one", "two"))
+    world = steps(one, {**two, "together": True}, {"deleted": "one"})
+    with made.all_gone():
+        assert made.runs.run(world, hurried=False) is None
+    records = [r for r in made.world.recorder.records if isinstance(r, PodCreated | Expect)]
+    shown = [(type(r).__name__, r.pod.removeprefix(f"{NAMESPACE}/{PREFIX}-")) for r in records]
+    own = [entry for entry in shown if entry[1] in ("one-1", "two-1")]
+    assert own[:2] == [("PodCreated", "one-1"), ("PodCreated", "two-1")]
+
+
+def test_a_pod_is_created_again_under_its_name_and_must_be_bound_again(made: Runs) -> None:
+    made.retry(rightly)
+    with made.all_gone():
+        world = steps({"comes": pod("web")}, {"recreated": "web"}, {"recreated": "nobody"})
+        assert made.runs.run(world, hurried=False) is None
+    created = [record.pod for record in made.world.of(PodCreated)]
+    assert created.count(f"{NAMESPACE}/{PREFIX}-web-1") == 2
+
+
+def test_a_node_goes_without_its_pods_and_registers_again(made: Runs) -> None:
+    made.retry(rightly)
+    there: list[bool] = []
+    comes = made.runs._world.comes
+
+    def watched(described: dict[str, Any]) -> Pod:
+        there.append(("nodes", "", FIRST) in made.world.server.snapshot())
+        return comes(described)
+
+    made.runs._world.comes = watched  # type: ignore[method-assign]
+    world = steps(
+        {"comes": pod("web", cpu="3")}, {"gone": FIRST}, {"there": pod("nowhere"), "node": FIRST},
+        {"changed": {"name": FIRST, "taints": [TAINT]}}, {"comes": pod("late", cpu="1")}, {"back": FIRST},
+        {"comes": pod("too-many", cpu="1")}, {"gone": FIRST},
+    )  # fmt: skip
+    with made.all_gone():
+        assert made.runs.run(world, hurried=False) is None
+    assert there == [True, False, True]
+    assert made.runs.freed == {"existence, back": 1}
+    assert not any("nowhere" in record.pod for record in made.world.of(PodCreated))
+    assert made.runs.run(steps({"comes": pod("next")}), hurried=False) is None, "it is back for the next world"
+
+
+@pytest.mark.parametrize("away", [STOPPED, CUT_OFF])
+def test_the_candidate_is_away_until_the_next_pod_comes_or_to_the_end(made: Runs, away: str) -> None:
+    line = SimpleNamespace(cut=lambda: made.world.attachment.acts.append("halt") or 0,
+                           mend=lambda: made.world.attachment.acts.append("resume"))  # fmt: skip
+    made.world.attachment.apiserver = line
+    made.retry(rightly)
+    acts = made.world.attachment.acts
+    world = steps(
+        {"there": FILLS, "node": FIRST}, {"comes": WANTS_ROOM}, {"away": away}, {"deleted": "fills"},
+        {"comes": pod("web")}, {"away": away}, {"away": away},
+    )  # fmt: skip
+    with made.all_gone():
+        assert made.runs.run(world, hurried=False) is None
+    assert [act for act in acts if act in ("halt", "resume")] == ["halt", "resume"] * 2
 
 
 @pytest.mark.parametrize("held", ["5", "1"])
@@ -200,14 +336,14 @@ def test_what_others_do_is_done_step_by_step(made: Runs) -> None:
     made.world.run_pods()
     made.schedule(rightly)
     seen: list[tuple[str, Any]] = []
-    change = made.runs._change
+    change = made.runs._world.do
 
     def watched(step: dict[str, Any]) -> None:
         change(step)
         pods = {key[2]: one for key, one in made.world.server.snapshot().items() if key[0] == "pods"}
         seen.append((next(iter(step)), pods.get(f"{PREFIX}-db-1")))
 
-    made.runs._change = watched  # type: ignore[method-assign]
+    made.runs._world.do = watched  # type: ignore[method-assign]
     world = steps(
         {"there": pod("db"), "node": FIRST, "late": True},
         {"labelled": "db", "labels": {"app": "db"}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Collection, Iterator
@@ -20,10 +21,10 @@ from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.worlds.draws import corners, worlds
 from schedproof.worlds.search import Bounds, Search, Wrong
-from schedproof.worlds.smaller import smaller
+from schedproof.worlds.smaller import pinned, smaller
 from schedproof.worlds.subjects import subjects_in
-from schedproof.worlds.words import in_words, manifests, node_manifest, yaml_text
-from schedproof.worlds.world import NODES, POOL, REQUIRED, World, acceptable, tidy
+from schedproof.worlds.words import events_in, in_words, manifests, node_manifest, yaml_text
+from schedproof.worlds.world import NODES, POOL, REQUIRED, STOPPED, World, acceptable, tidy
 
 BOUNDS = Bounds(worlds=50, seconds=1000, tries=500, smaller_seconds=1000)
 
@@ -86,7 +87,7 @@ def test_generated_worlds_are_small_acceptable_and_known_to_the_oracle():
     fields = {field for world in found for step in world.steps for field in step}
     assert fields == {
         "comes", "there", "node", "elsewhere", "namesake", "late", "unstarted", "lingers", "deleted", "ended", "phase",
-        "labelled", "labels", "changed",
+        "labelled", "labels", "changed", "gone", "back", "away", "together", "recreated",
     }  # fmt: skip
 
 
@@ -227,6 +228,23 @@ def test_tidying_removes_empty_fields_and_steps_about_missing_objects():
     assert tidy(World([here], steps)).steps == [{"comes": {"name": "pod-1", "spec": {"containers": [{}]}}}]
 
 
+def test_a_pod_without_one_before_it_comes_alone():
+    pod = {"comes": {"name": "pod-0"}, "together": True}
+    steps = tidy(World([{"name": NODES[0]}], [pod, {**pod, "comes": {"name": "pod-1"}}])).steps
+    assert steps == [{"comes": {"name": "pod-0"}}, {"comes": {"name": "pod-1"}, "together": True}]
+
+
+def test_pods_are_limited_to_the_nodes_that_they_were_on():
+    term = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+    selective = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term, term]}}}}
+    world = World([{"name": NODES[0]}], [{"comes": {"name": "plain"}}, {"comes": {"name": "other", "spec": selective}}])
+    assert pinned(world, {}) == world
+    plain, other = pinned(world, {"plain": NODES[0], "other": NODES[1]}).pods
+    fields = [[{"key": "metadata.name", "operator": "In", "values": [name]}] for name in NODES[:2]]
+    terms = [pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] for pod in (plain, other)]
+    assert terms == [[{"matchFields": fields[0]}], [{**term, "matchFields": fields[1]}] * 2]
+
+
 # -- searches, by a candidate that is a function
 
 
@@ -258,6 +276,28 @@ def test_failing_world_is_reduced_to_one_node_and_one_pod():
     assert in_words(search.world).startswith(f"1 node, 1 pod: {node['name']} with {{allocatable: {{cpu: ")
 
 
+def test_a_failure_that_depends_on_where_a_pod_went_is_reduced_with_that_pod_fixed_there():
+    chosen = itertools.cycle(NODES[:2])
+
+    def fails_beside_the_first(world: World, _hurried: bool) -> Wrong | None:
+        """Pods go to either node in turn, unless their affinity says where; two on the first node are wrong."""
+        at = {}
+        for number, step in enumerate(world.steps):
+            affinity = step["comes"]["spec"].get("affinity", {}).get("nodeAffinity", {})
+            terms = affinity.get(REQUIRED, {}).get("nodeSelectorTerms", [])
+            at[step["comes"]["name"]] = terms[0]["matchFields"][0]["values"][0] if terms else next(chosen)
+            if list(at.values()).count(NODES[0]) == 2:
+                return Wrong("two", number, {name: node for name, node in at.items() if name != step["comes"]["name"]})
+        return None
+
+    steps = [{"comes": {"name": f"pod-{n}", "spec": {"nodeSelector": POOL}}} for n in range(9)]
+    search = Search(fails_beside_the_first, BOUNDS)
+    assert search.first_wrong([World([{"name": name} for name in NODES[:2]], steps)])
+    search.make_smaller()
+    assert search.world is not None
+    assert [pod["name"] for pod in search.world.pods] in (["pod-0", "pod-2"], ["pod-0", "pod-1", "pod-2"])
+
+
 def test_large_world_is_reduced_in_few_tries():
     large = World([{"name": name} for name in NODES], [{"comes": {"name": f"pod-{n}", "spec": {"nodeSelector": POOL}}}
                   for n in range(30)])  # fmt: skip
@@ -276,7 +316,7 @@ def test_large_world_is_reduced_in_few_tries():
 
 def test_search_respects_its_bounds():
     now = iter(range(1000))
-    search = Search(lambda _world, _hurried: None, Bounds(100, 10, 0, 0), lambda: float(next(now)))
+    search = Search(lambda _world, _hurried: None, Bounds(100, 10, 0, 0), clock=lambda: float(next(now)))
     assert not search.generated(worlds(), 1)
     assert search.count == 10
     search = Search(lambda _world, _hurried: None, Bounds(7, 1000, 0, 0))
@@ -370,14 +410,26 @@ def test_world_is_described_in_words():
             {"deleted": "pod-1"},
             {"changed": {"name": NODES[0], "unschedulable": True}},
             {"comes": {"name": "pod-2", "spec": {"nodeSelector": {**POOL, "schedproof.dev/tier": ""}}}},
+            {"comes": {"name": "pod-3"}, "together": True},
+            {"recreated": "pod-2"},
+            {"gone": NODES[0]},
+            {"back": NODES[0]},
+            {"away": STOPPED},
         ],
     )
     assert in_words(world) == (
-        "1 node, 2 pods: node-world-0 with {taints: [{key: reserved, effect: NoSchedule}]}; pod-1 is on node-world-0, "
+        "1 node, 3 pods: node-world-0 with {taints: [{key: reserved, effect: NoSchedule}]}; pod-1 is on node-world-0, "
         "in namespace beside, bound after it was created with {labels: {app: web}}; pod-1 has failed; pod-1 now has "
         "labels {app: db}; pod-1 is deleted; node-world-0 is now {unschedulable: true}; "
-        'pod-2 comes with {nodeSelector: {tier: ""}}'
+        'pod-2 comes with {nodeSelector: {tier: ""}}; pod-3 comes at the same time; pod-2 is deleted, and created '
+        "again under its name; node-world-0 is deleted, without its pods; node-world-0 registers again; the scheduler "
+        "is stopped until the next pod comes"
     )
+    assert events_in(world) == [
+        "a node was deleted", "a node registered again", "a pod was created again", "pods came at the same time",
+        "a restart",
+    ]  # fmt: skip
+    assert events_in(World(world.nodes, world.steps[:6])) == []
 
 
 def test_worlds_option_is_a_number():

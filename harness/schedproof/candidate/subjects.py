@@ -47,6 +47,10 @@ class Subject(enum.StrEnum):
     POD_AFFINITY = "affinity to other pods"
     TOPOLOGY_SPREAD = "topology spread"
     GATES = "scheduling gates"
+    RETRIES = "another attempt for a pod that comes to fit"
+    RESTARTS = "a restart of the scheduler"
+    BROKEN_CONNECTIONS = "connections to the apiserver that end"
+    RETURNING_NODES = "a node that is deleted, or registers again"
 
 
 CLAUSES: Mapping[Subject, tuple[str, ...]] = MappingProxyType(
@@ -78,6 +82,14 @@ CLAUSES: Mapping[Subject, tuple[str, ...]] = MappingProxyType(
         ),
         Subject.TOPOLOGY_SPREAD: ("core/topology-spread",),
         Subject.GATES: ("core/scheduling-gates",),
+        Subject.RETRIES: (
+            "core/requeue-label-changed", "core/requeue-pod-deleted", "core/requeue-node-added",
+            "core/requeue-taint-removed", "core/requeue-uncordon", "core/requeue-node-resized",
+            "core/requeue-pod-added",
+        ),
+        Subject.RESTARTS: ("core/restart",),
+        Subject.BROKEN_CONNECTIONS: ("core/watch-reconnect",),
+        Subject.RETURNING_NODES: ("core/node-recreated", "core/bind-existing-node"),
     }
 )  # fmt: skip
 """The clauses about each subject."""

@@ -452,12 +452,16 @@ class WorldSearch(OfCase, kind="worlds"):
     tries: int = 0
     """The number of worlds that were tried for shrinking."""
     seconds: Number = 0.0
+    freed: dict[str, int] = Field(default_factory=dict)
+    """`RULE, KIND OF STEP` to how many waiting pods were bound where the rule had kept them off before the step."""
     id: str = ""
     """The id of the smallest failing world, by which it can be repeated; empty if there is none."""
     world: dict[str, Any] | None = None
     """That world: its nodes, and the steps by which pods come."""
     words: str = ""
     """That world as a sentence."""
+    events: list[str] = Field(default_factory=list)
+    """What happens in it beside pods that come, and changes of nodes and pods; without it, the world passes."""
     file: str = ""
     """The place of its YAML for kubectl, below the folder of this history."""
     pods: list[str] = Field(default_factory=list)

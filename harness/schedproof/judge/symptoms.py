@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 from schedproof.candidate.kinds import weighed_beyond_int64
-from schedproof.history.acts import Expect, LeftOut, LineFault, NodesLoad
+from schedproof.history.acts import Expect, LeftOut, LineFault, NodesLoad, WorldSearch
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ExtenderCall, LogTail, ProcessEvent
@@ -73,6 +73,10 @@ KINDS: Mapping[str, Code] = {
         "pods are not bound while Prometheus has no readings",
         "catch the errors of a query, and do what is claimed: schedule without the preference, or wait",
     ),
+    "outdated": Code(
+        "pods are bound where they cannot run, after an event that changes what counts",
+        "after a start, a reconnection, or an event, count each pod and node that the apiserver has, and no other",
+    ),
     "rule-ignored": Code(
         "pods are bound to nodes where they cannot run, against one rule",
         "check that rule for each node before choosing: the table names what the chosen node lacks",
@@ -109,6 +113,7 @@ _EXPLAINED: Mapping[str, frozenset[str]] = {
     "unbound-with": frozenset({"not-bound-in-time"}),
     "weight-overflows": _CHOSEN,
     "needs-readings": frozenset({"not-bound-in-time"}),
+    "outdated": frozenset({"infeasible-node"}),
     "rule-ignored": frozenset({"infeasible-node"}),
     "never-retried": frozenset({"not-bound-in-time"}),
     "preference": frozenset({"probe-not-on-quietest"}),
@@ -121,6 +126,7 @@ _STRICT = frozenset(
         "unbound-with",
         "weight-overflows",
         "needs-readings",
+        "outdated",
         "rule-ignored",
         "never-retried",
         "preference",
@@ -166,7 +172,7 @@ def symptoms(
         _unbound_with(history, case, left_out),
         _overflow(history),
         _outage(history, case),
-        _rules(finding),
+        _outdated(history, finding) or _rules(finding),
         _untried(history, case),
         _preference(finding),
     )
@@ -342,6 +348,18 @@ def _overflow(history: History) -> Iterator[Symptom]:
     weight = config.get("weight") or 1
     if config.get("prioritizeVerb") and weighed_beyond_int64(weight):
         yield Symptom("weight-overflows", "", f"a score of 10, times its weight {weight}, times 10 exceeds 2^63-1")
+
+
+def _outdated(history: History, finding: Finding) -> list[Symptom]:
+    """The event without which a generated world passes, if all the finding is about is a pod of such worlds."""
+    search = next((search for search in reversed(list(history.of(WorldSearch))) if search.id), None)
+    if search is None or not (search.steady and search.events):
+        return []
+    pods = {pod.name for pod in history.test_pods(search.case)}
+    about = [decision["pod"] for decision in finding.evidence.get("decisions", ())]
+    if not about or not pods.issuperset(about):
+        return []
+    return [Symptom("outdated", search.events[-1], f"{finding.summary} (in a world of {search.words})")]
 
 
 def _rules(finding: Finding) -> Iterator[Symptom]:

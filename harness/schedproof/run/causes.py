@@ -70,7 +70,7 @@ _RULES: Mapping[str, tuple[str, str]] = {
 
 In the order in which to fix them: what other clauses depend on, what concerns every pod, what a pod requests.
 """
-_NO_DECISION = frozenset(KINDS) - {"preference", "rule-ignored"}
+_NO_DECISION = frozenset(KINDS) - {"preference", "outdated", "rule-ignored"}
 """Kinds of causes for which no decision is shown."""
 _KINDS = tuple(KINDS)
 
@@ -95,7 +95,7 @@ class Cause:
             return _PREFERENCES[self.about]
         if self.kind == "rule-ignored":
             return _RULES[self.about][0]
-        if self.kind in ("process-ended", "request-refused", "call-unanswered"):
+        if self.kind in ("process-ended", "request-refused", "call-unanswered", "outdated"):
             return f"{self._entry.meaning} ({self.about})"
         if self.kind == "unbound-with":
             return f"pods with {self.about} are not bound, although plain pods are"

@@ -183,7 +183,7 @@ class Case:
     @functools.cached_property
     def worlds(self) -> WorldSearches:
         """Random worlds of nodes and pods, drawn with the run's seed."""
-        runs = WorldRuns(self._context, self.pods, self.nodes, self.sight, self._expect)
+        runs = WorldRuns(self._context, self.pods, self.nodes, self.sight, self._expect, self.candidate)
         return WorldSearches(self._context, runs)
 
     @functools.cached_property

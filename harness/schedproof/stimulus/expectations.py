@@ -28,6 +28,8 @@ class Expectations:
         """Whether a deadline was missed."""
         self._kept: dict[str, float] = {}
         """Process to seconds for which it was kept from running during the last wait; empty if that wait succeeded."""
+        self._slowest = 0.0
+        """Seconds of the longest wait of `bound_while_owed` that succeeded."""
 
     # -- outcomes of pods
 
@@ -69,6 +71,40 @@ class Expectations:
         """Like `bound`, but return whether all were bound, for a case that continues after a missed deadline."""
         self.wait_bound(pods, self.due(self._deadlines.bind))
         return self._note_due(pods, self.due(self._deadlines.bind))
+
+    def bound_while_owed(
+        self, pods: Sequence[Pod], is_owed: Callable[[Pod], bool], *, record: bool = True
+    ) -> list[Pod]:
+        """Wait until none of these pods is owed a Binding; return those that still are after the claimed time.
+
+        Pods that compete for room keep each other off, so nothing is expected of a pod that is no longer owed one.
+
+        Args:
+            pods: pods that may fit after a change.
+            is_owed: whether a pod that is not bound fits somewhere, where it has to be bound.
+            record: whether the expectation is recorded.
+        """
+        due = self.due(self._deadlines.requeue)
+        if not record:
+            due = dataclasses.replace(due, seconds=min(due.seconds, max(AGAIN.seconds, 2 * self._slowest)))
+
+        def owed() -> list[Pod]:
+            return [pod for pod in pods if not self._pods.was_bound(pod) and is_owed(pod)]
+
+        def decided() -> None:
+            if waiting := owed():
+                raise NotYet(f"not bound: {', '.join(pod.name for pod in waiting[:5])}")
+
+        begin = time.monotonic()
+        self.patiently(decided, due, "pods that have come to fit to be bound", in_vain=self._in_vain())
+        left = owed()
+        if not left:
+            self._slowest = max(self._slowest, time.monotonic() - begin)
+            self._trial.schedules()
+        if record:
+            self.record("bound", [pod for pod in pods if pod in left or self._pods.was_bound(pod)], due)
+            self.wait_bound(left, LATE)
+        return left
 
     def pending(self, pods: Sequence[Pod], **sentinel: Any) -> None:
         """Let the candidate decide on these pods, for which no node is feasible."""

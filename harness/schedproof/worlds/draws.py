@@ -14,7 +14,20 @@ from schedproof.candidate.subjects import Subject
 from schedproof.oracle.ports import host_ports
 from schedproof.oracle.resources import amount_of, needed
 from schedproof.worlds.parts import RESOURCES, RULES_OF_PODS, Parts, RandomDraws, subject_of
-from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, PREFIX, SYSTEM, Manifest, World, pod_spec, tidy
+from schedproof.worlds.world import (
+    BESIDE,
+    CUT_OFF,
+    DEVICE,
+    NODES,
+    POOL,
+    PREFIX,
+    STOPPED,
+    SYSTEM,
+    Manifest,
+    World,
+    pod_spec,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -42,6 +55,12 @@ _CHANGES = {
 """Subjects, and the kinds of steps that matter to each, besides new pods."""
 
 
+_EVENTS = {"gone": 0.25, "recreated": 0.2, "together": 0.3, STOPPED: 0.1, CUT_OFF: 0.1}
+"""What may happen in a world whatever it is about, and in which part of all worlds it may."""
+_OF_EVENTS = {
+    "gone": Subject.RETURNING_NODES, "recreated": Subject.RETRIES, "together": Subject.RETRIES,
+    STOPPED: Subject.RESTARTS, CUT_OFF: Subject.BROKEN_CONNECTIONS,
+}  # fmt: skip
 _ABOUT = {
     "taints": {Subject.TAINTS}, "ports": {Subject.HOST_PORTS}, "pod-affinity": {Subject.POD_AFFINITY},
     "topology-spread": {Subject.TOPOLOGY_SPREAD},
@@ -55,15 +74,18 @@ def _possible(left_out: Collection[Subject]) -> list[str]:
     return [one for one in _CHANGES if not _ABOUT.get(one, set()) & {*left_out} and (room or one != "room")]
 
 
-def worlds(left_out: Collection[Subject] = (), *, ends: bool = True) -> SearchStrategy[World]:
+def worlds(
+    left_out: Collection[Subject] = (), *, ends: bool = True, absences: Collection[str] = (STOPPED, CUT_OFF)
+) -> SearchStrategy[World]:
     """Worlds of up to 4 nodes and about 24 steps, by numbers that hypothesis draws.
 
     If hypothesis drew each choice, worlds would resemble each other: it repeats parts of earlier draws, and reaches
     fewer of the combinations by which wrong schedulers differ. (It does not shrink them: see `smaller`.)
 
     Args:
-            left_out: what no pod needs and no node has.
-            ends: whether pods end, or linger when they are deleted.
+        left_out: what no pod needs, no node has, and does not happen.
+        ends: whether pods end, or linger when they are deleted.
+        absences: how the candidate may be away.
     """
     # Not above: it takes as long to load as all the rest, in every process of every run.
     from hypothesis import strategies
@@ -71,7 +93,8 @@ def worlds(left_out: Collection[Subject] = (), *, ends: bool = True) -> SearchSt
     ends = ends and Subject.ENDED_PODS not in left_out
 
     def drawn(number: int) -> World:
-        return _Drawing(RandomDraws(random.Random(number)), left_out, ends=ends).world()  # noqa: S311 - reproducible
+        draws = RandomDraws(random.Random(number))  # noqa: S311 - reproducible
+        return _Drawing(draws, left_out, ends=ends, absences=absences).world()
 
     return strategies.integers(0, 2**63).map(drawn)
 
@@ -108,7 +131,9 @@ def corners(source: random.Random, left_out: Collection[Subject] = ()) -> list[W
 class _Drawing:
     """Draws one world about some of the possible subjects."""
 
-    def __init__(self, draws: RandomDraws, left_out: Collection[Subject], *, ends: bool) -> None:
+    def __init__(
+        self, draws: RandomDraws, left_out: Collection[Subject], *, ends: bool, absences: Collection[str]
+    ) -> None:
         self._draws, self._ends, self._left_out = draws, ends, left_out
         possible = _possible(left_out)
         usual = "room" if "room" in possible else "labels"
@@ -120,6 +145,12 @@ class _Drawing:
         count = draws.pick((1, 2, 2, 3, 4) if self._about & RULES_OF_PODS else (1, 1, 1, 2, 2, 3))
         self._nodes = [self._parts.node(name) for name in NODES[:count]]
         self._steps: list[Manifest] = []
+        self._events = {event for event, part in _EVENTS.items() if draws.chance(part)} - {
+            event for event, subject in _OF_EVENTS.items() if subject in left_out
+        }
+        self._absences = sorted(self._events & {*absences})
+        self._gone: list[str] = []
+        """Nodes that are not there now."""
 
     def world(self) -> World:
         draws, steps = self._draws, self._steps
@@ -128,8 +159,11 @@ class _Drawing:
         while len(steps) < most:
             for _ in range(changes):
                 steps += self._change()
-            for _ in range(draws.pick((1, 2, 3, 4))):
-                steps.append({"comes": {"name": self._next_name, **self._parts.newcomer()}})
+            for number in range(draws.pick((1, 2, 3, 4))):
+                step: Manifest = {"comes": {"name": self._next_name, **self._parts.newcomer()}}
+                if number and "together" in self._events and draws.chance(0.6):
+                    step["together"] = True
+                steps.append(step)
             changes = draws.pick((0, 1, 1, 2, 3))
         world = World(self._nodes, steps)
         self._fit(world.pods)
@@ -147,6 +181,8 @@ class _Drawing:
     def _change(self) -> list[Manifest]:
         """A step before the next pods come; none if there are no pods that it could be about."""
         draws = self._draws
+        if self._events and draws.chance(0.3):
+            return self._event()
         kinds = [kind for subject in _CHANGES if subject in self._about for kind in _CHANGES[subject]]
         kind, node = draws.pick(kinds), draws.pick(self._nodes)["name"]
         if kind == "changed":
@@ -164,6 +200,24 @@ class _Drawing:
         name = _pod_of(draws.pick(there))["name"]
         more = {"ended": {"phase": draws.pick(("Succeeded", "Failed"))}, "labelled": {"labels": self._parts.app()}}
         return [{kind: name, **more.get(kind, {})}]
+
+    def _event(self) -> list[Manifest]:
+        """Something that may happen whatever the world is about: to a node, to the candidate, to a pod of it."""
+        draws, events = self._draws, sorted(self._events - {"together"})
+        event = draws.pick(events) if events else ""
+        if event in self._absences:
+            # One in a world: a start takes as long as many other steps.
+            self._events.discard(event)
+            return [{"away": event}]
+        there = [node["name"] for node in self._nodes if node["name"] not in self._gone]
+        if event == "gone" and self._gone and (not there or draws.chance(0.6)):
+            return [{"back": self._gone.pop()}]
+        if event == "gone":
+            self._gone.append(draws.pick(there))
+            return [{"gone": self._gone[-1]}]
+        deleted = {step["deleted"] for step in self._steps if "deleted" in step}
+        own = {step["comes"]["name"] for step in self._steps if "comes" in step} - deleted
+        return [{"recreated": draws.pick(sorted(own))}] if event == "recreated" and own else []
 
     def _is_there(self, node: str) -> Manifest:
         draws = self._draws

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.generating import generate
-from schedproof.worlds.smaller import smaller
+from schedproof.worlds.smaller import pinned, smaller
 from schedproof.worlds.world import World, tidy
 
 if TYPE_CHECKING:
@@ -18,10 +18,17 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Wrong:
-    """A failure in a world. `step`: the first step by which it shows, from 0."""
+    """A failure in a world.
+
+    Attributes:
+        text: what went wrong.
+        step: the first step by which it shows, from 0.
+        placed: each bound pod of the candidate that came before that step, by its name in the world, and its node.
+    """
 
     text: str
     step: int
+    placed: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +52,7 @@ class Search:
         run: has the candidate schedule the pods of a world; returns the failure, or None. `hurried`: pods get less
             time to be bound than the candidate claims, and nothing is recorded.
         bounds: how long.
+        pins: whether the candidate supports node affinity.
         clock: seconds.
     """
 
@@ -52,9 +60,11 @@ class Search:
         self,
         run: Callable[[World, bool], Wrong | None],
         bounds: Bounds,
+        *,
+        pins: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._run, self._bounds, self._clock = run, bounds, clock
+        self._run, self._bounds, self._pins, self._clock = run, bounds, pins, clock
         self.count = 0
         """The number of worlds that were tried before shrinking."""
         self.tries = 0
@@ -101,7 +111,9 @@ class Search:
     def make_smaller(self) -> None:
         """Shrink the failing world, hurried, and try the smallest once more, unhurried.
 
-        If that passes, the world that was found is kept, and tried once more as well.
+        Where several nodes are possible, a scheduler may choose another one each time, and the failure may depend on
+        it: pods that came before are first bound by their affinity to the nodes to which they went. If the smallest
+        passes, the world that was found is kept, and tried once more as well.
         """
         assert self.world is not None
         assert self.wrong is not None
@@ -115,9 +127,12 @@ class Search:
             return wrong.step if wrong is not None else None
 
         short = tidy(self.world.up_to(self.wrong.step))
-        if short.key != self.world.key and failing_step(short) is None:
-            short = self.world
-        smallest = smaller(short, failing_step)
+        fixed = pinned(short, self.wrong.placed) if self._pins else short
+        if not (fixed.key != short.key and failing_step(fixed) is not None):
+            fixed = short
+            if short.key != self.world.key and failing_step(short) is None:
+                fixed = self.world
+        smallest = smaller(fixed, failing_step)
         for world in {world.key: world for world in (smallest, self.world)}.values():
             wrong = self._run(world, False)
             if wrong is not None:

@@ -11,9 +11,12 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from schedproof.worlds.world import DEVICE, World, acceptable, tidy
+from schedproof.worlds.world import DEVICE, REQUIRED, World, acceptable, tidy
 
-_KEPT = frozenset({"name", "comes", "there", "node", "deleted", "ended", "phase", "labelled", "changed"})
+_KEPT = frozenset({
+    "name", "comes", "there", "node", "deleted", "ended", "phase", "labelled", "changed", "recreated", "gone", "back",
+    "away",
+})  # fmt: skip
 """Fields that every step or node has."""
 
 
@@ -37,6 +40,19 @@ def smaller(world: World, failing_step: Callable[[World], int | None]) -> World:
             world = _greedily(world, parts, failing_step, tried)
         if world is before:
             return world
+
+
+def pinned(world: World, placed: Mapping[str, str]) -> World:
+    """The world, with each pod of the candidate that is in `placed` limited to its node there, by node affinity."""
+    steps = copy.deepcopy(list(world.steps))
+    for step in steps:
+        if "comes" in step and (node := placed.get(step["comes"]["name"])):
+            field = {"key": "metadata.name", "operator": "In", "values": [node]}
+            affinity = step["comes"].setdefault("spec", {}).setdefault("affinity", {}).setdefault("nodeAffinity", {})
+            terms = affinity.get(REQUIRED, {}).get("nodeSelectorTerms") or [{}]
+            limited = [{**term, "matchFields": [*term.get("matchFields", ()), field]} for term in terms]
+            affinity[REQUIRED] = {"nodeSelectorTerms": limited}
+    return World(world.nodes, steps)
 
 
 def _greedily(

@@ -1,14 +1,19 @@
-"""A world: nodes, and what happens on them step by step. Plain JSON, as it is saved and recorded.
+"""A world: nodes, and what happens on them and to the candidate, step by step. Plain JSON, as it is saved and recorded.
 
 A node has `name`, and where it is not as usual (`USUAL`) `labels`, `taints`, `unschedulable`, `allocatable`. A step is
 one of
 
-- `{"comes": POD}`: a pod for the candidate;
+- `{"comes": POD}`: a pod for the candidate; `together`, if it comes before the pod of the step before is decided on;
+- `{"recreated": NAME}`: a pod of the candidate is deleted, and created again under its name, as by a StatefulSet;
 - `{"there": POD, "node": NAME}`: a pod that another scheduler has bound there;
 - `{"deleted": NAME}`: a pod is deleted;
 - `{"ended": NAME, "phase": PHASE}`: a pod that is on a node has succeeded or failed;
 - `{"labelled": NAME, "labels": LABELS}`: a pod has these labels from now on, and no others;
-- `{"changed": NODE}`: a node is from now on as described here.
+- `{"changed": NODE}`: a node is from now on as described here;
+- `{"gone": NAME}`: the Node object is deleted; the pods on it stay;
+- `{"back": NAME}`: the node registers again, as it was, with the pods that are still on it;
+- `{"away": "stopped"}`: the candidate is stopped, and started when the next pod comes, or after the last step;
+- `{"away": "cut off"}`: likewise, the candidate's connections to the apiserver end, and new ones are refused.
 
 A pod has `name`, `labels` and a `spec`, whose containers need no name and no image. What a pod that is there may be
 besides, beside its `node`: in a namespace `elsewhere` (`BESIDE` or `SYSTEM`), there with the name of another pod (its
@@ -39,8 +44,10 @@ USUAL: Mapping[str, str | None] = {
 }  # fmt: skip
 """What a node offers unless its `allocatable` says otherwise."""
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_ABOUT_PODS = ("deleted", "ended", "labelled")
+_ABOUT_PODS = ("deleted", "ended", "labelled", "recreated")
 """Kinds of steps that change an earlier pod."""
+STOPPED, CUT_OFF = "stopped", "cut off"
+"""Why the candidate is away."""
 _MEAN_ALL = ("labelSelector", "namespaceSelector")
 """Fields that have another meaning if they are empty than if they are absent."""
 
@@ -86,15 +93,17 @@ def pod_spec(pod: Manifest, image: str) -> Manifest:
 def tidy(world: World) -> World:
     """The world without empty fields, and without steps about nodes and pods that do not exist."""
     nodes = [_without_empty(node) for node in world.nodes]
-    names, steps = {node["name"] for node in nodes}, []
+    names = {node["name"] for node in nodes}
+    steps: list[Manifest] = []
     pods: set[str | None] = set()
     for step in map(_without_empty, world.steps):
-        about = step.get("node") or (step.get("changed") or {}).get("name")
+        about = step.get("node") or step.get("gone") or step.get("back") or (step.get("changed") or {}).get("name")
         if (about and about not in names) or not pods.issuperset(step[field] for field in _ABOUT_PODS if field in step):
             continue
         pods |= {step[kind]["name"] for kind in ("comes", "there") if kind in step}
         pods -= {step.get("deleted")}
-        steps.append(step)
+        alone = not steps or "comes" not in steps[-1]
+        steps.append({key: part for key, part in step.items() if key != "together" or not alone})
     return World(nodes, steps)
 
 

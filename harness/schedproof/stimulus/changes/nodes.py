@@ -57,6 +57,11 @@ class NodeChanges:
         """The moment, on the monotonic clock, at which each node that had joined left."""
 
     @property
+    def absent(self) -> list[str]:
+        """The nodes that `deregister` has deleted and `rejoin` has not registered again."""
+        return list(self._absent)
+
+    @property
     def targets(self) -> dict[str, Mapping[str, str]]:
         """The labels in the readings of idle nodes, which no Prometheus of the cluster scrapes."""
         return {node: node_labels(node, address) for node, address in self._addresses.items()}
@@ -271,15 +276,20 @@ class NodeChanges:
     def remove_all(self) -> None:
         """Remove all nodes. `rejoin` adds one again; `undo` restores the others."""
         self._recorder.add(Emptied(case=self._context.clause))
-        for node in self._api.list("nodes")["items"]:
+        self.deregister([node["metadata"]["name"] for node in self._api.list("nodes")["items"]])
+
+    def deregister(self, names: Sequence[str]) -> None:
+        """Delete Node objects, and leave the pods on them. `rejoin` adds one again; `undo` restores the others."""
+        for name in names:
+            node = self._node(name)
             metadata = {key: node["metadata"].get(key) for key in ("name", "labels", "annotations")}
-            self._absent[node["metadata"]["name"]] = {**node, "metadata": metadata}
-        for name in self._absent:
+            self._absent[name] = {**node, "metadata": metadata}
+        for name in names:
             self._api.delete("nodes", name)
-        self._await_gone(self._absent)
+        self._await_gone(names)
 
     def rejoin(self, name: str) -> None:
-        """Add a removed node again, as it was."""
+        """Register a removed node again, as it was."""
         self._api.create("nodes", self._absent.pop(name))
         self._await_recorded(name, is_ready)
 

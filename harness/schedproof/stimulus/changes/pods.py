@@ -417,6 +417,19 @@ class PodChanges:
         """Merge a patch into a pod or into a subresource of it, such as `status`."""
         self._api.merge("pods", pod.name, patch, pod.namespace, subresource)
 
+    def relabel(self, pod: Pod, labels: Mapping[str, str]) -> None:
+        """Give a pod these labels and no others, and wait until the watch has shown them."""
+        before = self._recorder.pods[pod.uid]["metadata"].get("labels", {})
+        self.patch(pod, {"metadata": {"labels": {**dict.fromkeys(before), **labels}}})
+
+        def shown() -> None:
+            self._recorder.check()
+            seen = self._recorder.pods.get(pod.uid)
+            if seen is not None and seen["metadata"].get("labels", {}) != labels:
+                raise NotYet(f"it has {seen['metadata'].get('labels')}")
+
+        wait_for(shown, OBJECT_SHOWN, what=f"the watch to show {pod.name} relabelled", wake=self._recorder.changed)
+
     def burst(self, pod: Pod, annotation: str, count: int) -> None:
         """Write `count` values of an annotation of a pod one after the other, without pauses."""
         for number in range(count):

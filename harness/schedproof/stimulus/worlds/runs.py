@@ -2,57 +2,74 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from schedproof.foundation.deadlines import AGAIN, OBJECT_SHOWN
-from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.candidate.subjects import Subject
+from schedproof.foundation.deadlines import AGAIN
+from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import PodCreated
 from schedproof.oracle.manifest import occupants
-from schedproof.oracle.ports import port_conflicts
 from schedproof.oracle.reason import Reason
 from schedproof.oracle.resources import held, is_overcommitted
+from schedproof.stimulus.changes.candidate import CandidateChanges
 from schedproof.stimulus.changes.nodes import NodeChanges
-from schedproof.stimulus.changes.pods import HOLD, PodChanges
+from schedproof.stimulus.changes.pods import PodChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.expectations import Expectations
-from schedproof.stimulus.pods import FILLER, NEVER_STARTS, TOLERATE_ALL, Pod
+from schedproof.stimulus.pods import Pod
 from schedproof.stimulus.sight import Sight
+from schedproof.stimulus.worlds.steps import HOSTNAME, WorldSteps
+from schedproof.worlds.parts import RULES_OF_PODS
 from schedproof.worlds.search import Wrong
-from schedproof.worlds.words import node_manifest
-from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, REQUIRED, USUAL, Manifest, World, pod_spec
+from schedproof.worlds.world import Manifest, World
 
-_CAPACITY = {"cpu": "45", "memory": "45Gi", "ephemeral-storage": "410Gi", DEVICE: "40"}
-"""Capacity of the nodes; their allocatable amounts are smaller."""
-_HOSTNAME = "kubernetes.io/hostname"
 _HURRIED = AGAIN
 """The deadline of a pod to be bound while a world is made smaller; milliseconds are usual."""
+_GONE = (Reason("it is gone", rule="existence"),)
+"""What is against a node that is not there."""
+
+
+@dataclasses.dataclass
+class _Waiting:
+    """A pod of the candidate that is not bound."""
+
+    pod: Pod
+    described: Manifest
+    nodes: Mapping[str, tuple[Reason, ...]] = dataclasses.field(default_factory=dict)
+    """Each node's reasons against it, when it was last looked at."""
+    decided: bool = False
+    """Whether a fence has shown that the candidate has decided on it."""
+    fitted: bool = False
+    """Whether it fitted somewhere while the candidate was away."""
 
 
 class WorldRuns:
     """Runs worlds, one after the other, on the same nodes, which are changed for each: adding nodes is slow.
 
-    Pods come one after the other. When a pod comes, the oracle decides whether it fits. A pod that fits must be
-    bound. The others wait until a fence has shown that they were left pending; that is before each change that could
-    make one of them fit, so there is no back-off to wait for. The candidate is shown to have seen all changes before
-    the next pod comes.
+    When a pod comes, the oracle decides whether it fits. A pod that fits must be bound. The others wait: a fence shows
+    that they were left pending before anything else changes, and they go on waiting. After each step, the oracle
+    decides which waiting pods have come to fit. Those must be bound, unless others of them take the room. The
+    candidate is shown to have seen all changes before the next pod comes.
     """
 
     def __init__(
-        self, context: Context, pods: PodChanges, nodes: NodeChanges, sight: Sight, expect: Expectations
-    ) -> None:
+        self, context: Context, pods: PodChanges, nodes: NodeChanges, sight: Sight, expect: Expectations,
+        candidate: CandidateChanges,
+    ) -> None:  # fmt: skip
         self._context, self._trial, self._recorder = context, context.trial, context.recorder
         self._pods, self._nodes, self._sight, self._expect = pods, nodes, sight, expect
-        self._shapes: dict[str, Manifest] = {}
-        """The nodes' manifests as they are now."""
-        self._named: dict[str, Pod] = {}
+        self._world = WorldSteps(context, pods, nodes, candidate)
+        self._retries = Subject.RETRIES not in context.left_out
+        """Whether a pod that comes to fit must be bound."""
         self._settled = False
         """Whether the candidate has seen all changes."""
-        self._waiting: list[tuple[Pod, int, Mapping[str, tuple[Reason, ...]]]] = []
-        """Waiting pods that fit on no node, each with the number of its step and node to the reasons against it."""
+        self._waiting: list[_Waiting] = []
         self.uids: list[str] = []
         """Uids of all pods of the last world, if something went wrong in it and it was not hurried."""
+        self.freed: Counter[str] = Counter()
+        """`RULE, KIND OF STEP` to how many pods came to be bound where a rule had kept them off before such a step."""
 
     def run(self, world: World, hurried: bool) -> Wrong | None:
         """Run a world, and return the first thing that goes wrong; None if nothing does.
@@ -63,13 +80,13 @@ class WorldRuns:
             CaseOver: the candidate could not be shown to have seen the world, or to have decided on its pods.
         """
         before, first = {pod.uid for pod in self._pods.present}, len(self._recorder.records)
-        self._named, self._waiting, self.uids = {}, [], []
+        self._waiting, self.uids = [], []
         try:
-            for name in NODES:
-                self._shape(name, next((node for node in world.nodes if node["name"] == name), None))
+            self._world.begin(world)
             self._settled = False
-            wrong = self._steps(world, hurried=hurried)
+            wrong = self._steps(world.steps, hurried=hurried)
         finally:
+            self._world.end_absence()
             pods = [pod for pod in self._pods.present if pod.uid not in before]
             self._pods.let_go(pods)
             self._pods.delete(pods)
@@ -78,142 +95,80 @@ class WorldRuns:
             self.uids = [record.uid for record in created if record.case == self._context.clause]
         return wrong
 
-    def _steps(self, world: World, *, hurried: bool) -> Wrong | None:
-        for number, step in enumerate(world.steps):
-            makes_room = "comes" not in step or _may_leave(step["comes"])
-            if makes_room and (wrong := self._left_pending(hurried=hurried)):
-                return wrong
+    def _steps(self, steps: Sequence[Manifest], *, hurried: bool) -> Wrong | None:
+        for number, step in enumerate(steps):
             if "comes" in step:
-                text = self._comes(step["comes"], number, hurried=hurried)
-                if text:
-                    return Wrong(text, number)
-                continue
-            self._change(step)
-            self._settled = False
-        return self._left_pending(hurried=hurried)
-
-    # -- nodes, and actions of others
-
-    def _shape(self, name: str, node: Manifest | None) -> None:
-        """Make a node what it is in the world: whatever a user could `kubectl apply`. None: it is not in the world."""
-        if name not in self._shapes:
-            if node is None:
-                return
-            self._nodes.add(name, **_CAPACITY)
-            self._shapes[name] = {"metadata": {"labels": {}}, "status": {}}
-        now, before = node_manifest(node or {"name": name}), self._shapes[name]
-        labels: dict[str, str | None] = {**dict.fromkeys(before["metadata"]["labels"]), **now["metadata"]["labels"]}
-        if node is None:
-            now["metadata"]["labels"] = {_HOSTNAME: name}
-            labels |= dict.fromkeys(POOL)
-        changes: dict[str, Any] = {}
-        if now["metadata"]["labels"] != before["metadata"]["labels"]:
-            changes["labels"] = labels
-        if now.get("spec") != before.get("spec"):
-            # A cordon is a taint as well, which must not be removed with the others.
-            changes["taints"] = now.get("spec", {}).get("taints", [])
-            changes["unschedulable"] = now.get("spec", {}).get("unschedulable", False)
-        if changes:
-            self._nodes.change(name, **changes)
-        if now["status"] != before["status"]:
-            self._nodes.resize(name, **{**dict.fromkeys(USUAL), **now["status"]["allocatable"]})
-        self._shapes[name] = now
-
-    def _change(self, step: Manifest) -> None:
-        if "changed" in step:
-            self._shape(step["changed"]["name"], step["changed"])
-        elif "there" in step:
-            self._is_there(step)
-        elif "deleted" in step:
-            self._delete(self._present(step["deleted"]))
-        elif "ended" in step:
-            for pod in self._present(step["ended"]):
-                if self._pods.node_of(pod):
-                    self._pods.finish(pod, step["phase"])
-        else:
-            for pod in self._present(step["labelled"]):
-                before = self._recorder.pods[pod.uid]["metadata"].get("labels", {})
-                self._pods.patch(pod, {"metadata": {"labels": {**dict.fromkeys(before), **step.get("labels", {})}}})
-
-    def _present(self, name: str) -> list[Pod]:
-        """Return the pod of this name as a list; empty if it is gone or never came."""
-        pod = self._named.get(name)
-        return [pod] if pod is not None and pod.uid in self._recorder.pods else []
-
-    def _delete(self, pods: list[Pod]) -> None:
-        for pod in pods:
-            if self._recorder.pods[pod.uid]["metadata"].get("finalizers"):
-                self._pods.terminate(pod)
+                wrong = self._comes(steps, number, hurried=hurried)
             else:
-                self._pods.delete([pod])
+                wrong = self._changes(step, number, hurried=hurried)
+            if wrong is not None:
+                return self._with_places(wrong, steps)
+        last = len(steps) - 1
+        wrong = self._returns(last, hurried=hurried) or self._left_pending(self._waiting, last, hurried=hurried)
+        return self._with_places(wrong, steps) if wrong is not None else None
 
-    def _is_there(self, step: Manifest) -> None:
-        """Create a pod of another scheduler, unless its kubelet would reject it because its ports are taken.
+    def _with_places(self, wrong: Wrong, steps: Sequence[Manifest]) -> Wrong:
+        """Add where the pods are that came before the step by which it shows, and before those together with it."""
+        last = wrong.step
+        while last and steps[last].get("together"):
+            last -= 1
+        before = {step["comes"]["name"] for step in steps[:last] if "comes" in step}
+        return dataclasses.replace(wrong, placed={n: at for n, at in self._world.placed.items() if n in before})
 
-        kube-scheduler treats a port as free once one of two pods with it is gone: see docs/kubernetes.md.
-        """
-        there = occupants(list(self._recorder.pods.values())).get(step["node"], ())
-        if port_conflicts({"spec": step["there"].get("spec", {})}, there):
-            return
-        name, late, namesake = step["there"]["name"], step.get("late"), self._named.get(step.get("namesake", ""))
-        spec: dict[str, Any] = {
-            **self._spec(step["there"]), "tolerations": TOLERATE_ALL, "plain": True,
-            "namespace": self._namespace(step.get("elsewhere", "")), "node": "" if late else step["node"],
-            "annotations": NEVER_STARTS if step.get("unstarted") else {},
-            "finalizers": [HOLD] if step.get("lingers") else [],
-        }  # fmt: skip
-        if namesake is not None:
-            pod = self._pods.twin(namesake, **spec)
-        else:
-            pod = self._pods.create(name, role="filler", scheduler_name=FILLER, **spec)
-        if late:
-            self._pods.bind_elsewhere(pod, step["node"])
-            self._await_placed(pod)
-        self._named[name] = pod
-
-    def _await_placed(self, pod: Pod) -> None:
-        """Wait until the watch has shown a pod on its node: the step that ends a pod skips pods without one."""
-
-        def probe() -> None:
-            self._recorder.check()
-            if not self._pods.was_bound(pod):
-                raise NotYet("the watch is behind")
-
-        wait_for(probe, OBJECT_SHOWN, what=f"the watch to show {pod.name} on its node", wake=self._recorder.changed)
-
-    def _namespace(self, elsewhere: str) -> str:
-        return self._beside if elsewhere == BESIDE else elsewhere
-
-    @functools.cached_property
-    def _beside(self) -> str:
-        return self._trial.surroundings.namespace_beside(self._trial.namespace, "fillers")
-
-    def _spec(self, pod: Manifest) -> dict[str, Any]:
-        spec = pod_spec(pod, self._trial.cluster.workload_image)
-        for kind in ("podAffinity", "podAntiAffinity"):
-            for term in spec.get("affinity", {}).get(kind, {}).get(REQUIRED, ()):
-                if "namespaces" in term:
-                    term["namespaces"] = list(map(self._namespace, term["namespaces"]))
-        return {"labels": dict(pod.get("labels", {})), **spec}
+    def _changes(self, step: Manifest, number: int, *, hurried: bool) -> Wrong | None:
+        undecided = [entry for entry in self._waiting if not entry.decided]
+        if not self._world.is_away and (wrong := self._left_pending(undecided, number - 1, hurried=hurried)):
+            return wrong
+        self._settled = False
+        if "recreated" not in step:
+            self._world.do(step)
+        elif again := self._world.recreated(step["recreated"]):
+            self._waiting.append(_Waiting(*again))
+        if not self._world.is_away:
+            return self._free(step, number, hurried=hurried)
+        for entry in self._looked_at():
+            entry.fitted |= any(not why for why in entry.nodes.values())
+        return None
 
     # -- the candidate's pods
 
-    def _comes(self, described: Manifest, number: int, *, hurried: bool) -> str:
-        """Create a pod, and return what goes wrong if it fits; "" if nothing does, or if it has to wait."""
+    def _comes(self, steps: Sequence[Manifest], number: int, *, hurried: bool) -> Wrong | None:
+        """Create a pod, and return what goes wrong: with it, or with pods that wait and come to fit beside it.
+
+        Pods that come together are created with the first of them.
+        """
+        if steps[number].get("together") and number and "comes" in steps[number - 1]:
+            return None
+        if wrong := self._returns(number, hurried=hurried):
+            return wrong
+        last = number
+        while last + 1 < len(steps) and steps[last + 1].get("together"):
+            last += 1
+        come = [step["comes"] for step in steps[number : last + 1]]
+        if any(map(_may_leave, come)) and (wrong := self._left_pending(self._waiting, number - 1, hurried=hurried)):
+            return wrong
         if not self._settled:
             self._sight.settle()
             self._settled = True
-        pod = self._pods.create(described["name"], plain=True, **self._spec(described))
-        self._named[described["name"]] = pod
+        if last == number:
+            if text := self._comes_alone(come[0], hurried=hurried):
+                return Wrong(text, number)
+        else:
+            self._waiting += [_Waiting(self._world.comes(pod), pod) for pod in come]
+        return self._free(steps[number], last, hurried=hurried)
+
+    def _comes_alone(self, described: Manifest, *, hurried: bool) -> str:
+        """Create a pod, and return what goes wrong if it fits; "" if nothing does, or if it has to wait."""
+        pod = self._world.comes(described)
         seen = self._recorder.pods.get(pod.uid)
         if seen is None:  # bound where a taint evicts it, or deleted by the candidate
             return "" if _may_leave(described) and self._pods.was_bound(pod) else f"{pod.name} is gone"
         nodes = self._pods.objections(seen)
         room = sorted(node for node, why in nodes.items() if not why)
         if not room:
-            self._waiting.append((pod, number, nodes))
+            self._waiting.append(_Waiting(pod, described, nodes))
             return ""
-        if all(self._is_overcommitted(node) for node in room):
+        if all(map(self._is_overcommitted, room)):
             # Whether such a node takes a pod that requests none of what it lacks is for core/fit-overcommitted.
             self._drop([pod])
             self._settled = False
@@ -221,12 +176,80 @@ class WorldRuns:
         if not self._is_bound(pod, hurried=hurried):
             return f"{pod.name} was not bound, although it fits on {', '.join(room)}"
         if _may_leave(described):
-            # A taint may evict it now, or may have evicted it already. The judge sees where it was.
-            self._pods.delete([pod])
-            self._settled = False
+            self._leaves(pod)
             return ""
-        self._drop_those_that_fit()
         return self._misplaced(pod, nodes)
+
+    def _leaves(self, pod: Pod) -> None:
+        """Delete a bound pod that a taint may evict now, or may have evicted already, with all that wait beside it.
+
+        The judge sees where they were.
+        """
+        self._drop([pod])
+        self._settled = False
+
+    # -- pods that wait
+
+    def _looked_at(self) -> list[_Waiting]:
+        """Return the pods that wait and are there, with what is against each on the nodes as they are now."""
+        self._waiting = [entry for entry in self._waiting if entry.pod.uid in self._recorder.pods]
+        for entry in self._waiting:
+            entry.nodes = self._pods.objections(self._recorder.pods[entry.pod.uid])
+        return self._waiting
+
+    def _returns(self, number: int, *, hurried: bool) -> Wrong | None:
+        """End the candidate's absence; return the first pod that came to fit meanwhile and is not bound."""
+        if not self._world.is_away:
+            return None
+        self._world.end_absence()
+        self._settled = False
+        # It may act on what it sees first. Whoever fits no longer may have been bound when it did.
+        self._drop([entry.pod for entry in self._waiting if entry.fitted and all(entry.nodes.values())])
+        return self._free({"away": ""}, number, hurried=hurried)
+
+    def _free(self, step: Manifest, number: int, *, hurried: bool) -> Wrong | None:
+        """Let the candidate bind the waiting pods that have come to fit; return the first that it does not bind.
+
+        A pod that was bound may let others fit, so they are looked at again.
+        """
+        while True:
+            before = {entry.pod.uid: entry.nodes for entry in self._waiting}
+            fitting = [entry for entry in self._looked_at() if any(not why for why in entry.nodes.values())]
+            if wrong := self._bound_wrongly([entry for entry in self._waiting if entry not in fitting], number):
+                return wrong
+            if not fitting:
+                return None
+            if not (self._retries and all(self._is_owed(entry.pod) for entry in fitting)):
+                self._drop([entry.pod for entry in fitting])
+                continue
+            left = self._expect.bound_while_owed([entry.pod for entry in fitting], self._is_owed, record=not hurried)
+            if left:
+                room = (node for node, why in self._objections(left[0]).items() if not why)
+                return Wrong(f"{left[0].name} was not bound, although it has come to fit on {', '.join(room)}", number)
+            bound = [entry for entry in fitting if self._pods.was_bound(entry.pod)]
+            self._waiting = [entry for entry in self._waiting if entry not in bound]
+            for entry in bound:
+                if text := self._misplaced(entry.pod, self._objections(entry.pod), beside=len(bound) > 1):
+                    return Wrong(text, number)
+                self._note_freed(entry.pod, before[entry.pod.uid], step)
+            for entry in bound:
+                if _may_leave(entry.described):
+                    self._leaves(entry.pod)
+
+    def _note_freed(self, pod: Pod, before: Mapping[str, tuple[Reason, ...]], step: Manifest) -> None:
+        kind = next(kind for kind in step if kind != "node")
+        against = before.get(self._pods.node_of(pod), _GONE) if before else ()
+        for rule in {reason.rule for reason in against}:
+            self.freed[f"{rule}, {kind}"] += 1
+
+    def _objections(self, pod: Pod) -> Mapping[str, tuple[Reason, ...]]:
+        """Return what is against a pod on each node now; of a pod that is gone, nothing is known."""
+        seen = self._recorder.pods.get(pod.uid)
+        return {} if seen is None else self._pods.objections(seen)
+
+    def _is_owed(self, pod: Pod) -> bool:
+        """Return whether a pod fits on a node that is not overcommitted."""
+        return any(not why and not self._is_overcommitted(node) for node, why in self._objections(pod).items())
 
     def _is_overcommitted(self, node: str) -> bool:
         """Return whether the pods on a node request more of a resource than it has."""
@@ -245,18 +268,16 @@ class WorldRuns:
             return self._pods.was_bound(pod)
         return self._expect.bound_in_time([pod])
 
-    def _misplaced(self, pod: Pod, nodes: Mapping[str, tuple[Reason, ...]]) -> str:
-        node = self._pods.node_of(pod)
-        if node in nodes and not nodes[node]:
-            return ""
-        why = "; ".join(nodes[node]) if node in nodes else "it is gone"
-        return f"{pod.name} was bound to {node or 'a node'}, where it cannot run: {why}"
+    def _misplaced(self, pod: Pod, nodes: Mapping[str, tuple[Reason, ...]], *, beside: bool = False) -> str:
+        """Return why a bound pod cannot run on its node; "" if it can.
 
-    def _drop_those_that_fit(self) -> None:
-        """Delete waiting pods that fit now, beside the pod bound last: whether they are retried is not judged."""
-        dropped = [pod for pod, _, _ in self._waiting if self._fits(pod)]
-        self._waiting = [entry for entry in self._waiting if entry[0] not in dropped]
-        self._drop(dropped)
+        `beside`: others were bound after it, so rules about other pods may be broken that were kept when it was bound.
+        The judge, which knows the order, finds those that were not.
+        """
+        node = self._pods.node_of(pod)
+        against = nodes.get(node, _GONE) if nodes else ()
+        why = [reason for reason in against if not (beside and reason.rule in RULES_OF_PODS)]
+        return f"{pod.name} was bound to {node or 'a node'}, where it cannot run: {'; '.join(why)}" if why else ""
 
     def _drop(self, pods: Sequence[Pod]) -> None:
         """Delete pods of which nothing is expected.
@@ -265,30 +286,28 @@ class WorldRuns:
         then.
         """
         self._pods.delete(pods)
+        self._waiting = [entry for entry in self._waiting if entry.pod not in pods]
         if any(map(self._pods.was_bound, pods)):
-            self._pods.delete([pod for pod, _, _ in self._waiting])
+            self._pods.delete([entry.pod for entry in self._waiting])
             self._waiting, self._settled = [], False
 
-    def _fits(self, pod: Pod) -> bool:
-        """Return whether a pod is there and fits on some node now."""
-        shown = self._recorder.pods.get(pod.uid)
-        return shown is not None and not all(self._pods.objections(shown).values())
-
-    def _left_pending(self, *, hurried: bool) -> Wrong | None:
-        """Let the candidate decide on the waiting pods, and delete them; return the first of them that is bound."""
-        waiting, self._waiting = self._waiting, []
+    def _left_pending(self, waiting: Sequence[_Waiting], number: int, *, hurried: bool) -> Wrong | None:
+        """Let the candidate decide on these waiting pods; return the first of them that is bound, with this step."""
         if not waiting:
             return None
-        pods, sentinel = [pod for pod, _, _ in waiting], {_HOSTNAME: self._nodes.names[0]}
+        pods, sentinel = [entry.pod for entry in waiting], {HOSTNAME: self._nodes.names[0]}
         if hurried:
             self._expect.let_decide(pods, nodeSelector=sentinel)
         else:
             self._expect.pending(pods, nodeSelector=sentinel)
-        for pod, step, nodes in waiting:
-            if self._pods.was_bound(pod):
-                return Wrong(self._misplaced(pod, nodes), step)
-        self._pods.delete(pods)
-        return None
+        for entry in waiting:
+            entry.decided = True
+        return self._bound_wrongly(waiting, number)
+
+    def _bound_wrongly(self, waiting: Sequence[_Waiting], number: int) -> Wrong | None:
+        """Return the first of these pods, which fit nowhere, that is bound."""
+        bound = next((entry for entry in waiting if self._pods.was_bound(entry.pod)), None)
+        return Wrong(self._misplaced(bound.pod, bound.nodes), number) if bound is not None else None
 
 
 def _may_leave(pod: Manifest) -> bool:

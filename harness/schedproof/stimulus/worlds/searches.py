@@ -6,6 +6,7 @@ import math
 import time
 from typing import Any
 
+from schedproof.candidate.subjects import Subject
 from schedproof.foundation.private import make_private
 from schedproof.foundation.saved_cases import SavedCase
 from schedproof.history.acts import WorldSearch
@@ -15,8 +16,8 @@ from schedproof.stimulus.worlds.runs import WorldRuns
 from schedproof.worlds.draws import corners, worlds
 from schedproof.worlds.search import Bounds, Search
 from schedproof.worlds.subjects import subjects_in
-from schedproof.worlds.words import in_words, yaml_text
-from schedproof.worlds.world import World, acceptable
+from schedproof.worlds.words import events_in, in_words, yaml_text
+from schedproof.worlds.world import CUT_OFF, STOPPED, World, acceptable
 
 FOLDER = "worlds"
 """The folder of found worlds, as YAML, in the candidate's evidence."""
@@ -32,6 +33,14 @@ class WorldSearches:
         self._context, self._trial, self._runs = context, context.trial, runs
         # If kubelets run pods, pods on nodes without a kubelet do not end.
         self._ends = "real-pods" not in context.trial.cluster.capabilities
+        self._absences = [
+            way
+            for way, possible in {
+                STOPPED: context.trial.candidate.kind != "attached",
+                CUT_OFF: "cut-apiserver" in context.trial.cluster.capabilities,
+            }.items()
+            if possible
+        ]
         self._saved = saved_cases()
 
     def search(self) -> None:
@@ -45,7 +54,8 @@ class WorldSearches:
             _WORLDS if generated is None else generated, _SECONDS if generated is None else math.inf,
             _TRIES, _SMALLER_SECONDS,
         )  # fmt: skip
-        search, begin = Search(self._runs.run, bounds), time.monotonic()
+        pins = Subject.NODE_AFFINITY not in self._context.left_out
+        search, begin = Search(self._runs.run, bounds, pins=pins), time.monotonic()
         earlier = self._saved.of(str(trial.candidate.path), clause, "")
         replayed = [self._saved.get(effort.replay)] if effort.replay else []
         try:
@@ -61,7 +71,7 @@ class WorldSearches:
                 if (
                     search.first_wrong(known)
                     or search.first_wrong(corners(self._context.random, left_out))
-                    or search.generated(worlds(left_out, ends=self._ends), trial.seed)
+                    or search.generated(worlds(left_out, ends=self._ends, absences=self._absences), trial.seed)
                 ):
                     search.make_smaller()
                 else:
@@ -81,9 +91,10 @@ class WorldSearches:
             make_private(folder)
             (folder / f"{identifier}.yaml").write_text(yaml_text(world, text, candidate.scheduler_name))
             found = {
-                "id": identifier, "world": world.as_json(), "words": in_words(world),
+                "id": identifier, "world": world.as_json(), "words": in_words(world), "events": events_in(world),
                 "file": f"{FOLDER}/{identifier}.yaml", "pods": self._runs.uids, "steady": search.steady,
             }  # fmt: skip
         self._context.recorder.add(WorldSearch(
-            case=self._context.clause, worlds=search.count, tries=search.tries, seconds=round(seconds, 3), **found,
+            case=self._context.clause, worlds=search.count, tries=search.tries, seconds=round(seconds, 3),
+            freed=dict(self._runs.freed), **found,
         ))  # fmt: skip

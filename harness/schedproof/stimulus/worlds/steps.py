@@ -1,0 +1,222 @@
+"""Does the steps of a world: pods that come, changes of nodes and pods, and absences of the candidate."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from schedproof.foundation.deadlines import OBJECT_SHOWN
+from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.oracle.manifest import occupants
+from schedproof.oracle.ports import port_conflicts
+from schedproof.stimulus.changes.candidate import CandidateChanges
+from schedproof.stimulus.changes.nodes import NodeChanges
+from schedproof.stimulus.changes.pods import HOLD, PodChanges
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.pods import FILLER, NEVER_STARTS, TOLERATE_ALL, Pod
+from schedproof.worlds.words import node_manifest
+from schedproof.worlds.world import (
+    BESIDE,
+    CUT_OFF,
+    DEVICE,
+    NODES,
+    POOL,
+    REQUIRED,
+    STOPPED,
+    USUAL,
+    Manifest,
+    World,
+    pod_spec,
+)
+
+_CAPACITY = {"cpu": "45", "memory": "45Gi", "ephemeral-storage": "410Gi", DEVICE: "40"}
+"""Capacity of the nodes; their allocatable amounts are smaller."""
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class WorldSteps:
+    """The nodes and pods of a world on a cluster. Nodes stay for the next world: adding nodes is slow.
+
+    Each step returns when the harness's watch has shown its effect. A step about what is not there does nothing.
+    """
+
+    def __init__(self, context: Context, pods: PodChanges, nodes: NodeChanges, candidate: CandidateChanges) -> None:
+        self._trial, self._recorder, self._pods, self._nodes = context.trial, context.recorder, pods, nodes
+        self._ways = {STOPPED: candidate.down, CUT_OFF: candidate.apiserver_away}
+        self._absence = contextlib.ExitStack()
+        """What ends the absence of the candidate."""
+        self.is_away = False
+        """Whether the candidate is stopped or cut off."""
+        self._shapes: dict[str, Manifest] = {}
+        """The nodes' manifests as they are now."""
+        self._named: dict[str, Pod] = {}
+        self._own: dict[str, Manifest] = {}
+        """The candidate's pods by their names in the world, as they are described there."""
+        self._kinds: Mapping[str, Callable[[Manifest], None]] = {
+            "changed": self._is_changed, "gone": self._is_gone, "back": self._is_back, "away": self._goes_away,
+            "there": self._is_there, "deleted": self._is_deleted, "ended": self._has_ended,
+            "labelled": self._is_labelled,
+        }  # fmt: skip
+
+    def begin(self, world: World) -> None:
+        """Forget the pods of the world before, and make the nodes what they are in this one."""
+        self._named, self._own = {}, {}
+        for name in self._nodes.absent:
+            self._nodes.rejoin(name)
+        for name in NODES:
+            self._shape(name, next((node for node in world.nodes if node["name"] == name), None))
+
+    def do(self, step: Manifest) -> None:
+        """Do a step, other than that a pod of the candidate comes or is created again."""
+        kind = next(kind for kind in self._kinds if kind in step)
+        self._kinds[kind](step)
+
+    def end_absence(self) -> None:
+        """Let the candidate return; nothing if it is not away."""
+        self.is_away = False
+        self._absence.close()
+
+    # -- pods of the candidate
+
+    def comes(self, described: Manifest) -> Pod:
+        """Create a pod for the candidate."""
+        pod = self._pods.create(described["name"], plain=True, **self._spec(described))
+        self._named[described["name"]], self._own[described["name"]] = pod, described
+        return pod
+
+    def recreated(self, name: str) -> tuple[Pod, Manifest] | None:
+        """Delete a pod of the candidate, and create one of the same name as soon as it is gone.
+
+        Returns it, and its description; None if it is no longer there.
+        """
+        described, present = self._own.get(name), self._present(name)
+        if described is None or not present:
+            return None
+        self._pods.let_go(present)
+        self._named[name] = self._pods.recreate(present[0], plain=True, **self._spec(described))
+        return self._named[name], described
+
+    @property
+    def placed(self) -> dict[str, str]:
+        """The candidate's pods that are on a node, by their names in the world, and that node."""
+        return {name: node for name in self._own if (node := self._pods.node_of(self._named[name]))}
+
+    # -- nodes
+
+    def _shape(self, name: str, node: Manifest | None) -> None:
+        """Make a node what it is in the world: whatever a user could `kubectl apply`. None: it is not in the world."""
+        if name not in self._shapes:
+            if node is None:
+                return
+            self._nodes.add(name, **_CAPACITY)
+            self._shapes[name] = {"metadata": {"labels": {}}, "status": {}}
+        now, before = node_manifest(node or {"name": name}), self._shapes[name]
+        labels: dict[str, str | None] = {**dict.fromkeys(before["metadata"]["labels"]), **now["metadata"]["labels"]}
+        if node is None:
+            now["metadata"]["labels"] = {HOSTNAME: name}
+            labels |= dict.fromkeys(POOL)
+        changes: dict[str, Any] = {}
+        if now["metadata"]["labels"] != before["metadata"]["labels"]:
+            changes["labels"] = labels
+        if now.get("spec") != before.get("spec"):
+            # A cordon is a taint as well, which must not be removed with the others.
+            changes["taints"] = now.get("spec", {}).get("taints", [])
+            changes["unschedulable"] = now.get("spec", {}).get("unschedulable", False)
+        if changes:
+            self._nodes.change(name, **changes)
+        if now["status"] != before["status"]:
+            self._nodes.resize(name, **{**dict.fromkeys(USUAL), **now["status"]["allocatable"]})
+        self._shapes[name] = now
+
+    def _is_changed(self, step: Manifest) -> None:
+        if step["changed"]["name"] not in self._nodes.absent:
+            self._shape(step["changed"]["name"], step["changed"])
+
+    def _is_gone(self, step: Manifest) -> None:
+        if step["gone"] not in self._nodes.absent:
+            self._nodes.deregister([step["gone"]])
+
+    def _is_back(self, step: Manifest) -> None:
+        if step["back"] in self._nodes.absent:
+            self._nodes.rejoin(step["back"])
+
+    # -- the candidate
+
+    def _goes_away(self, step: Manifest) -> None:
+        if not self.is_away:
+            self._absence.enter_context(self._ways[step["away"]]())
+            self.is_away = True
+
+    # -- pods of others, and what becomes of pods
+
+    def _present(self, name: str) -> list[Pod]:
+        """Return the pod of this name as a list; empty if it is gone or never came."""
+        pod = self._named.get(name)
+        return [pod] if pod is not None and pod.uid in self._recorder.pods else []
+
+    def _is_deleted(self, step: Manifest) -> None:
+        for pod in self._present(step["deleted"]):
+            if self._recorder.pods[pod.uid]["metadata"].get("finalizers"):
+                self._pods.terminate(pod)
+            else:
+                self._pods.delete([pod])
+
+    def _has_ended(self, step: Manifest) -> None:
+        for pod in self._present(step["ended"]):
+            if self._pods.node_of(pod):
+                self._pods.finish(pod, step["phase"])
+
+    def _is_labelled(self, step: Manifest) -> None:
+        for pod in self._present(step["labelled"]):
+            self._pods.relabel(pod, step.get("labels", {}))
+
+    def _is_there(self, step: Manifest) -> None:
+        """Create a pod of another scheduler, unless its node is gone, or its kubelet would reject it for its ports.
+
+        kube-scheduler treats a port as free once one of two pods with it is gone: see docs/kubernetes.md.
+        """
+        there = occupants(list(self._recorder.pods.values())).get(step["node"], ())
+        if step["node"] in self._nodes.absent or port_conflicts({"spec": step["there"].get("spec", {})}, there):
+            return
+        name, late, namesake = step["there"]["name"], step.get("late"), self._named.get(step.get("namesake", ""))
+        spec: dict[str, Any] = {
+            **self._spec(step["there"]), "tolerations": TOLERATE_ALL, "plain": True,
+            "namespace": self._namespace(step.get("elsewhere", "")), "node": "" if late else step["node"],
+            "annotations": NEVER_STARTS if step.get("unstarted") else {},
+            "finalizers": [HOLD] if step.get("lingers") else [],
+        }  # fmt: skip
+        if namesake is not None:
+            pod = self._pods.twin(namesake, **spec)
+        else:
+            pod = self._pods.create(name, role="filler", scheduler_name=FILLER, **spec)
+        if late:
+            self._pods.bind_elsewhere(pod, step["node"])
+            self._await_placed(pod)
+        self._named[name] = pod
+
+    def _await_placed(self, pod: Pod) -> None:
+        """Wait until the watch has shown a pod on its node: the step that ends a pod skips pods without one."""
+
+        def probe() -> None:
+            self._recorder.check()
+            if not self._pods.was_bound(pod):
+                raise NotYet("the watch is behind")
+
+        wait_for(probe, OBJECT_SHOWN, what=f"the watch to show {pod.name} on its node", wake=self._recorder.changed)
+
+    def _namespace(self, elsewhere: str) -> str:
+        return self._beside if elsewhere == BESIDE else elsewhere
+
+    @functools.cached_property
+    def _beside(self) -> str:
+        return self._trial.surroundings.namespace_beside(self._trial.namespace, "fillers")
+
+    def _spec(self, pod: Manifest) -> dict[str, Any]:
+        spec = pod_spec(pod, self._trial.cluster.workload_image)
+        for kind in ("podAffinity", "podAntiAffinity"):
+            for term in spec.get("affinity", {}).get(kind, {}).get(REQUIRED, ()):
+                if "namespaces" in term:
+                    term["namespaces"] = list(map(self._namespace, term["namespaces"]))
+        return {"labels": dict(pod.get("labels", {})), **spec}
