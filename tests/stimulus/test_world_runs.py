@@ -220,6 +220,15 @@ def test_a_waiting_pod_that_a_later_step_leads_to_a_wrong_node_is_found_with_tha
     assert wrong.text.startswith(f"{PREFIX}-wants-room-1 was bound to {FIRST}, where it cannot run: ")
 
 
+def test_a_pod_that_fits_in_the_middle_of_a_step_may_be_bound_or_not(made: Runs) -> None:
+    made.retry(rightly)
+    selective = pod("web", cpu="2", nodeSelector={**POOL, "disk": "ssd"})
+    shrinks = {"changed": {"name": FIRST, "labels": {"disk": "ssd"}, "allocatable": {"cpu": "1"}}}
+    with made.all_gone():
+        assert made.runs.run(steps({"comes": selective}, shrinks), hurried=False) is None
+    assert [e.outcome for e in made.world.of(Expect) if "web" in e.pod] == ["pending"], "of before the step"
+
+
 def test_pods_that_come_together_are_created_before_the_first_is_expected(made: Runs) -> None:
     made.retry(rightly)
     one, two = ({"comes": pod(name, cpu="3")} for name in ("one", "two"))

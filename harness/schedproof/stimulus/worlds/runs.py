@@ -37,12 +37,19 @@ class _Waiting:
 
     pod: Pod
     described: Manifest
+    before: Mapping[str, tuple[Reason, ...]] = dataclasses.field(default_factory=dict)
+    """Each node's reasons against it after the step before; empty for a pod that has just come."""
     nodes: Mapping[str, tuple[Reason, ...]] = dataclasses.field(default_factory=dict)
-    """Each node's reasons against it, when it was last looked at."""
+    """Those when it was last looked at."""
     decided: bool = False
     """Whether a fence has shown that the candidate has decided on it."""
     fitted: bool = False
-    """Whether it fitted somewhere while the candidate was away."""
+    """Whether it fitted somewhere in the middle of a step, or while the candidate was away."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fitted somewhere when it was last looked at."""
+        return any(not why for why in self.nodes.values())
 
 
 class WorldRuns:
@@ -60,7 +67,7 @@ class WorldRuns:
     ) -> None:  # fmt: skip
         self._context, self._trial, self._recorder = context, context.trial, context.recorder
         self._pods, self._nodes, self._sight, self._expect = pods, nodes, sight, expect
-        self._world = WorldSteps(context, pods, nodes, candidate)
+        self._world = WorldSteps(context, pods, nodes, candidate, between=self._note_fitting)
         self._retries = Subject.RETRIES not in context.left_out
         """Whether a pod that comes to fit must be bound."""
         self._settled = False
@@ -126,8 +133,7 @@ class WorldRuns:
             self._waiting.append(_Waiting(*again))
         if not self._world.is_away:
             return self._free(step, number, hurried=hurried)
-        for entry in self._looked_at():
-            entry.fitted |= any(not why for why in entry.nodes.values())
+        self._note_fitting()
         return None
 
     # -- the candidate's pods
@@ -166,7 +172,7 @@ class WorldRuns:
         nodes = self._pods.objections(seen)
         room = sorted(node for node, why in nodes.items() if not why)
         if not room:
-            self._waiting.append(_Waiting(pod, described, nodes))
+            self._waiting.append(_Waiting(pod, described, nodes, nodes))
             return ""
         if all(map(self._is_overcommitted, room)):
             # Whether such a node takes a pod that requests none of what it lacks is for core/fit-overcommitted.
@@ -197,28 +203,27 @@ class WorldRuns:
             entry.nodes = self._pods.objections(self._recorder.pods[entry.pod.uid])
         return self._waiting
 
+    def _note_fitting(self) -> None:
+        """Note which waiting pods fit in a state that does not last."""
+        for entry in self._looked_at():
+            entry.fitted |= entry.fits
+
     def _returns(self, number: int, *, hurried: bool) -> Wrong | None:
         """End the candidate's absence; return the first pod that came to fit meanwhile and is not bound."""
         if not self._world.is_away:
             return None
         self._world.end_absence()
         self._settled = False
-        # It may act on what it sees first. Whoever fits no longer may have been bound when it did.
-        self._drop([entry.pod for entry in self._waiting if entry.fitted and all(entry.nodes.values())])
         return self._free({"away": ""}, number, hurried=hurried)
 
     def _free(self, step: Manifest, number: int, *, hurried: bool) -> Wrong | None:
         """Let the candidate bind the waiting pods that have come to fit; return the first that it does not bind.
 
-        A pod that was bound may let others fit, so they are looked at again.
+        A pod that was bound may let others fit, so they are looked at again. Nothing is expected of a pod that fitted
+        for a while and does so no longer.
         """
-        while True:
-            before = {entry.pod.uid: entry.nodes for entry in self._waiting}
-            fitting = [entry for entry in self._looked_at() if any(not why for why in entry.nodes.values())]
-            if wrong := self._bound_wrongly([entry for entry in self._waiting if entry not in fitting], number):
-                return wrong
-            if not fitting:
-                return None
+        self._drop([entry.pod for entry in self._looked_at() if entry.fitted and not entry.fits])
+        while fitting := [entry for entry in self._looked_at() if entry.fits]:
             if not (self._retries and all(self._is_owed(entry.pod) for entry in fitting)):
                 self._drop([entry.pod for entry in fitting])
                 continue
@@ -231,14 +236,17 @@ class WorldRuns:
             for entry in bound:
                 if text := self._misplaced(entry.pod, self._objections(entry.pod), beside=len(bound) > 1):
                     return Wrong(text, number)
-                self._note_freed(entry.pod, before[entry.pod.uid], step)
+                self._note_freed(entry, step)
             for entry in bound:
                 if _may_leave(entry.described):
                     self._leaves(entry.pod)
+        for entry in self._waiting:
+            entry.before, entry.fitted = entry.nodes, False
+        return self._bound_wrongly(self._waiting, number)
 
-    def _note_freed(self, pod: Pod, before: Mapping[str, tuple[Reason, ...]], step: Manifest) -> None:
+    def _note_freed(self, entry: _Waiting, step: Manifest) -> None:
         kind = next(kind for kind in step if kind != "node")
-        against = before.get(self._pods.node_of(pod), _GONE) if before else ()
+        against = entry.before.get(self._pods.node_of(entry.pod), _GONE) if entry.before else ()
         for rule in {reason.rule for reason in against}:
             self.freed[f"{rule}, {kind}"] += 1
 

@@ -40,11 +40,20 @@ class WorldSteps:
     """The nodes and pods of a world on a cluster. Nodes stay for the next world: adding nodes is slow.
 
     Each step returns when the harness's watch has shown its effect. A step about what is not there does nothing.
+    `between` is called in the middle of a step that takes several requests: a pod may fit only then.
     """
 
-    def __init__(self, context: Context, pods: PodChanges, nodes: NodeChanges, candidate: CandidateChanges) -> None:
+    def __init__(
+        self,
+        context: Context,
+        pods: PodChanges,
+        nodes: NodeChanges,
+        candidate: CandidateChanges,
+        between: Callable[[], object],
+    ) -> None:
         self._trial, self._recorder, self._pods, self._nodes = context.trial, context.recorder, pods, nodes
         self._ways = {STOPPED: candidate.down, CUT_OFF: candidate.apiserver_away}
+        self._between = between
         self._absence = contextlib.ExitStack()
         """What ends the absence of the candidate."""
         self.is_away = False
@@ -95,6 +104,8 @@ class WorldSteps:
         if described is None or not present:
             return None
         self._pods.let_go(present)
+        self._pods.delete(present)
+        self._between()
         self._named[name] = self._pods.recreate(present[0], plain=True, **self._spec(described))
         return self._named[name], described
 
@@ -126,6 +137,7 @@ class WorldSteps:
             changes["unschedulable"] = now.get("spec", {}).get("unschedulable", False)
         if changes:
             self._nodes.change(name, **changes)
+            self._between()
         if now["status"] != before["status"]:
             self._nodes.resize(name, **{**dict.fromkeys(USUAL), **now["status"]["allocatable"]})
         self._shapes[name] = now
