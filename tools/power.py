@@ -78,12 +78,10 @@ class Kubernetes:
         self.go = functools.partial(run_quietly, cwd=self.module, env={**os.environ, "GOFLAGS": "-mod=mod"})
         if not (self.module / "go.mod").exists():
             self._prepare()
-        pinned = next(line for line in (MODULE / "go.mod").read_text().splitlines() if KUBERNETES in line)
-        self.version = pinned.split()[-1]
+        self.version = _pinned("{{.Version}}")
 
     def _prepare(self) -> None:
-        found = run_quietly(["go", "list", "-m", "-f", "{{.Dir}}", KUBERNETES], cwd=MODULE)
-        shutil.copytree(found.stdout.strip(), self.copy, dirs_exist_ok=True)
+        shutil.copytree(_pinned("{{.Dir}}"), self.copy, dirs_exist_ok=True)
         for path in self.copy.rglob("*"):
             path.chmod(path.stat().st_mode | 0o200)
         self.module.mkdir(parents=True)
@@ -126,6 +124,11 @@ class Kubernetes:
         finally:
             file.write_text(unchanged)
         return None if ended.returncode else binary
+
+
+def _pinned(form: str) -> str:
+    """Return what `go list` says of the Kubernetes that the harness builds, in this form."""
+    return run_quietly(["go", "list", "-m", "-f", form, KUBERNETES], cwd=MODULE).stdout.strip()
 
 
 def _removed(change: dict[str, Any]) -> list[str]:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from schedproof.judge.clauses.extender.answers import ROLES, UNITS
 from schedproof.proxies.exchange import Fault
 from schedproof.stimulus.case import Case
 
+HOST = "kubernetes.io/hostname"
 NO_SUCH_NODE = {"schedproof.dev/no-such": "node"}
 
 GARBAGE = {
@@ -256,6 +258,25 @@ def test_managed_resources(case: Case) -> None:
     asking = [case.pod(cpu="100m") for _ in range(3)]
     others = [case.pod(cpu="100m", role="unmanaged", managed=False) for _ in range(2)]
     case.expect_bound([*asking, *others])
+
+
+@pytest.mark.clause("extender/managed-room")
+def test_managed_room(case: Case) -> None:
+    """Two nodes offer three of each managed resource. Pods come to one of them one by one, to the other at once.
+
+    The fourth pod of the first node comes once the extender must have seen the third.
+    """
+    scarce = dict.fromkeys(case.trial.surroundings.managed, str(UNITS))
+    apart, at_once = (dict[str, Any](role=role, plain=True, nodeSelector={HOST: f"node-{role}"}) for role in ROLES)
+    for role in ROLES:
+        case.nodes.add(f"node-{role}")
+        case.nodes.resize(f"node-{role}", **scarce)
+    case.settle()
+    for _ in range(UNITS):
+        case.expect_bound([case.pod(**apart)])
+    case.sight.await_freshness()
+    case.status.await_decision(case.pod(**apart), case.deadlines.reaction)
+    case.expect_so_many_bound([case.pod(**at_once) for _ in range(2 * UNITS)], UNITS)
 
 
 @pytest.mark.clause("extender/answers")

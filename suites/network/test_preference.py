@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from schedproof.candidate.subjects import Subject
-from schedproof.judge.clauses.network.competing import MANY
+from schedproof.judge.clauses.network.competing import MANY, TURNS
 from schedproof.judge.clauses.network.preference import ROTATIONS
 from schedproof.normalization.surfaces.scheduler import confined
 from schedproof.stimulus.case import Case
@@ -230,10 +230,11 @@ def preferring() -> dict[str, Any]:
 
 @pytest.mark.clause("network/many-nodes")
 def test_many_nodes(case: Case) -> None:
-    """Of 24 nodes, the first and last by creation, the first and last by name, and others are the quietest in turn."""
+    """Of 96 nodes, the first and last by creation, the first and last by name, and others are the quietest in turn."""
     nodes = case.nodes.up_to(MANY)
     case.settle()
-    for node in list(dict.fromkeys([nodes[-1], max(nodes), nodes[0], min(nodes), *nodes[1::3]]))[: MANY // 2]:
+    others = case.random.sample(nodes, TURNS)
+    for node in dict.fromkeys([nodes[-1], max(nodes), nodes[0], min(nodes), *others]):
         phase = case.load.script(case.load.traffic(node, among=nodes))
         case.preference.probe(phase, count=2)
 

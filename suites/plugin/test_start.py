@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schedproof.stimulus.case import Case
+from schedproof.stimulus.pods import Pod
 from schedproof.stimulus.traffic.load import opposed
 
 
@@ -49,7 +50,10 @@ def test_profiles(case: Case) -> None:
 
 @pytest.mark.clause("plugin/profile-args")
 def test_profile_args(case: Case) -> None:
-    """Its profiles are in the opposite order. Other devices, and the other direction, carry the opposite load."""
+    """Its profiles are in the opposite order. Other devices, and the other direction, carry the opposite load.
+
+    Each probe comes right after pods of the other profiles, which may go anywhere.
+    """
     if not case.plugin.has_several_profiles:
         return
     with case.candidate.profiles_turned():
@@ -58,7 +62,12 @@ def test_profile_args(case: Case) -> None:
             phase = case.load.script(
                 load, devices=dict.fromkeys(case.load.other_devices, opposed(load)), other_way=opposed(load)
             )
-            case.preference.probe(phase, count=case.chance.probes(2))
+
+            def probe(phase: int = phase) -> Pod:
+                case.plugin.schedule_by_others()
+                return case.preference.ask("probe", phase)
+
+            case.preference.probe(phase, count=case.chance.probes(2), ask=probe)
 
 
 @pytest.mark.clause("plugin/healthz-readyz")

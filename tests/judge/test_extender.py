@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from schedproof.candidate.claims import Claims
+from schedproof.judge.clauses.extender.answers import ROLES
 
 from .histories import CLAIMS, EXTENDER, NETWORK, NODES, HistoryBuilder, told
 
@@ -77,7 +78,8 @@ PREEMPTING = {"preemptVerb": "preempt", "managedResources": [{"name": "example.c
             "prioritize-range", "tls", "unknown-fields",
         )),
         *((f"extender/{name}", PREEMPTING) for name in (
-            "answers", "bind-again", "bind-binds", "bind-error", "managed-resources", "required-down", "slow",
+            "answers", "bind-again", "bind-binds", "bind-error", "managed-resources", "managed-room", "required-down",
+            "slow",
         )),
         *((f"extender/bind-{name}", EXTENDER) for name in ("again", "binds", "error")),
     ],
@@ -451,6 +453,30 @@ def test_only_pods_that_request_a_managed_resource_are_sent_to_the_extender() ->
     h = managed()
     h.call("filter", pod="sp-tested/other-1")
     told(h.verdict(), "invalid", "unmanaged-pod-asked", "sp-tested/other-1")
+
+
+APART = {"name": "example.com/bandwidth", "ignoredByScheduler": True}
+
+
+@pytest.mark.parametrize(
+    ("apart", "at_once", "resource", "outcome", "code"),
+    [
+        (3, 3, APART, "passed", ""),
+        (3, 4, APART, "failed", "infeasible-node"),
+        (4, 4, APART, "not-claimed", "not-applicable"),
+        (3, 4, {**APART, "ignoredByScheduler": False}, "not-claimed", "not-applicable"),
+    ],
+)
+def test_a_burst_takes_no_more_of_a_resource_than_is_taken_one_by_one(
+    apart: int, at_once: int, resource: dict[str, Any], outcome: str, code: str
+) -> None:
+    h = HistoryBuilder("extender/managed-room", extender={**EXTENDER, "managedResources": [resource]}, claims=MANAGING)
+    for role, count, node in ((ROLES[0], apart, "node-1"), (ROLES[1], at_once, "node-2")):
+        for number in range(count):
+            h.pod(f"{role}-{number}", role=role, **WANTS)
+            h.bind(f"{role}-{number}", node)
+            h.expect(f"{role}-{number}", "bound")
+    told(h.verdict(), outcome, code)
 
 
 @pytest.mark.parametrize("case", [VERBS, MODE, SUBSET, ANSWERS])

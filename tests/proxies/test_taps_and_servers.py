@@ -5,6 +5,7 @@ tests/differential/test_http.py compares what Go's client receives through a tap
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import http.client
 import select
@@ -145,6 +146,23 @@ def test_a_request_that_its_client_has_left_is_recorded_with_the_time_that_it_wa
     (call,) = listener.exchanges
     assert (call.status, call.error) == (0, CLIENT_LEFT)
     assert call.seconds < 2.0
+
+
+def test_answers_that_clients_wait_for_are_awaited_until_they_are_recorded(listener: Listener) -> None:
+    client = listener.client()
+    client.request("POST", "/bind", b"")
+    server = listener.accept()
+    read_request(server)
+    listener.tap.await_answers(0.01)
+    assert listener.exchanges == []
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = pool.submit(listener.tap.await_answers, STUCK)
+        server.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        waiting.result()
+        assert [(call.path, call.status) for call in listener.exchanges] == [("/bind", 200)]
+    assert client.getresponse().read() == b"{}"
+    client.close()
+    listener.tap.await_answers(STUCK)
 
 
 @pytest.mark.parametrize(

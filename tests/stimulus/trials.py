@@ -59,6 +59,9 @@ class Attachment:
     def report_exits(self) -> None:
         self._did("report exits")
 
+    def await_answers(self) -> None:
+        pass
+
     def record_left(self) -> None:
         self._did("record left")
 

@@ -88,6 +88,9 @@ class PlayedAttachment:
     def report_exits(self) -> None:
         self.acts.append("report exits")
 
+    def await_answers(self) -> None:
+        self.acts.append("await answers")
+
     def log_tails(self) -> dict[str, list[str]]:
         return {"tested": ["its last line"]}
 

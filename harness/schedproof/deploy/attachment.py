@@ -39,6 +39,7 @@ from schedproof.deploy.install import install
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
 from schedproof.deploy.record import Recording, discard
 from schedproof.deploy.running import RunningComponents
+from schedproof.foundation.deadlines import CALL_RECORDED
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.progress import SilentProgress
 from schedproof.proxies.api_line import ApiLine
@@ -421,6 +422,11 @@ class Attachment:
     def report_exits(self) -> None:
         """Record the components that ended since the last call."""
         self.running.report_exits()
+
+    def await_answers(self) -> None:
+        """Wait until responses of the extender that are under way are recorded; the effect of a bind shows earlier."""
+        if self.extender is not None:
+            self.extender.await_answers(CALL_RECORDED.seconds)
 
     def record_left(self) -> None:
         """Record the requests through its taps whose clients no longer wait for a response."""

@@ -52,6 +52,7 @@ LEASE_TAKEN = Deadline("lease taken", 90, "whether another holder still renews i
 SWEPT = Deadline("swept", 180, "the namespace controller empties a namespace of every resource, one by one")
 AUDIT_CAUGHT_UP = Deadline("audit log caught up", 60, "the apiserver writes a line when the response is done")
 SCRAPED = Deadline("scrapes", 600, "a claimed window, at most minutes, without a failed scrape on a busy machine")
+CALL_RECORDED = Deadline("call recorded", 1, "an extender responds to bind milliseconds after its Binding shows")
 WEBHOOK_CALLED = Deadline("webhook called", 90, "the apiserver's watch of webhooks delivers in milliseconds")
 POD_STARTED = Deadline("pod started", 120, "scheduling, a sandbox and a container take seconds, on a busy machine tens")
 POD_GONE = Deadline("pod gone", 120, "a kubelet ends a container within its grace period, and then tells the apiserver")

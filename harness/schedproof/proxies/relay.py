@@ -107,6 +107,11 @@ class Relay:
         return self._request.begun and not self._recorded
 
     @property
+    def awaits_answer(self) -> bool:
+        """Whether a request has been forwarded, and its response is still to come."""
+        return self._busy and self._fault is None and not self._client_ended
+
+    @property
     def is_left(self) -> bool:
         """Whether the client has ended its side, and a response is still awaited."""
         return self._client_ended and self._busy and not self._mute

@@ -79,6 +79,8 @@ class Tap:
         host = f"[{address}]" if ":" in address else address
         self.url = f"{'http' if serving is None else 'https'}://{host}:{port}"
         self._record = record
+        self._recorded = asyncio.Event()
+        """Set when an exchange is recorded; used in the tap's own thread."""
         self._serving = serving
         self._trust = trust
         self._redirected: dict[str, str] = {}
@@ -114,6 +116,11 @@ class Tap:
     def release(self) -> None:
         """Close the connections that hang."""
         self._do(self._drop_hanging)
+
+    def await_answers(self, seconds: float) -> None:
+        """Wait until each response that a client waits for now is recorded, for at most `seconds`."""
+        if not self._closed:
+            self._do(functools.partial(self._await_answers, seconds))
 
     def record_left(self) -> None:
         """Record now the requests whose clients have left without a response, which may still come."""
@@ -161,6 +168,7 @@ class Tap:
         if onward := redirected(exchange.path, exchange.status, exchange.location):
             self._redirected[onward] = path
         self._record(exchange if path == exchange.path else dataclasses.replace(exchange, path=path))
+        self._recorded.set()
 
     # -- in the tap's own thread
 
@@ -211,6 +219,14 @@ class Tap:
 
     async def _drop_hanging(self) -> None:
         await self._drop([relay for relay in self._relays if relay.hangs], None)
+
+    async def _await_answers(self, seconds: float) -> None:
+        under_way = [relay for relay in self._relays if relay.awaits_answer]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while any(relay.awaits_answer for relay in under_way):
+                    self._recorded.clear()
+                    await self._recorded.wait()
 
     async def _give_up_left(self) -> None:
         for relay in [relay for relay in self._relays if relay.is_left]:

@@ -287,6 +287,7 @@ class Case:
         All logs are read first, so that a case with a recorded end can be judged even if the harness is then killed.
         """
         self.trial.attachment.report_exits()
+        self.trial.attachment.await_answers()
         self.volumes.await_recorded()
         self.dra.await_recorded()
         self._recorder.catch_up()

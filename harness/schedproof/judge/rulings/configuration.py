@@ -1,6 +1,7 @@
 """The parts of a recorded KubeSchedulerConfiguration that matter to judges.
 
 - `addedAffinity` (NodeAffinityArgs) is ANDed with what each pod of the profile requires.
+- `managedResources` with `ignoredByScheduler`: what an extender may count, and kube-scheduler does not.
 - `ignoredResources` and `ignoredResourceGroups` (NodeResourcesFitArgs): extended resources that do not count.
 - A disabled filter plugin changes no verdict: the rules are Kubernetes' promises to the authors of pods, which the
   profile `core` claims, and another plugin may keep them. A failure names the disabled plugins.
@@ -40,6 +41,7 @@ def as_configured(history: History, pod: Mapping[str, Any]) -> Mapping[str, Any]
     added = _args(profile, "NodeAffinity").get("addedAffinity") or {}
     fit = _args(profile, "NodeResourcesFit")
     names, groups = set(fit.get("ignoredResources") or ()), set(fit.get("ignoredResourceGroups") or ())
+    names |= {resource["name"] for resource in managed_apart(history)}
     terms = (added.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms")
     if terms is None and not names and not groups:
         return pod
@@ -52,6 +54,12 @@ def as_configured(history: History, pod: Mapping[str, Any]) -> Mapping[str, Any]
             if resource in names or resource.partition("/")[0] in groups:
                 del requests[resource]
     return changed
+
+
+def managed_apart(history: History) -> list[Mapping[str, Any]]:
+    """The extender's managed resources that kube-scheduler leaves to it; empty if the candidate is no extender."""
+    config = (history.run.candidate.extender or {}).get("config") or {}
+    return [resource for resource in config.get("managedResources") or () if resource.get("ignoredByScheduler")]
 
 
 def _require(spec: dict[str, Any], added: Sequence[Mapping[str, Any]]) -> None:

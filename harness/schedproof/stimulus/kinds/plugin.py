@@ -70,6 +70,17 @@ class PluginStimulus:
         if attachment.start_error is None and self.has_several_profiles:
             self._expect.bound([self._pods.create(scheduler_name=name) for name in attachment.scheduler_names])
 
+    def schedule_by_others(self) -> None:
+        """Create a pod for each other profile, one after the other, wait for its Binding, and delete it.
+
+        What these profiles owe is not claimed: the pods may go to any node.
+        """
+        for name in self._trial.attachment.scheduler_names:
+            if name != self._trial.candidate.scheduler_name:
+                pod = self._pods.create("other", role="other", scheduler_name=name)
+                self._expect.bound([pod])
+                self._pods.delete([pod])
+
     @property
     def has_several_profiles(self) -> bool:
         """Whether its configuration serves more than one schedulerName."""

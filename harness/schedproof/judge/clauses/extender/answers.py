@@ -12,6 +12,8 @@ from schedproof.history.history import History
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.configuration import managed_apart
+from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.extender_calls import (
     NOTHING_ASKED,
     ONLY_PREEMPT,
@@ -26,8 +28,13 @@ from schedproof.judge.rulings.extender_calls import (
     unanswered,
     verb,
 )
+from schedproof.judge.rulings.timeline import timeline
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
+UNITS = 3
+"""How much of a managed resource the nodes of `extender/managed-room` offer; each pod requests one."""
+ROLES = ("one-by-one", "at-once")
+"""Roles of its pods."""
 _INCOMPLETE = "incomplete"
 """The prefix of harness calls that send valid JSON with a missing field: any response is right, not only a refusal."""
 
@@ -213,6 +220,30 @@ def judge_managed_resources(history: History, case: str) -> Finding:
     return passed(
         f"{len(asking)} pods that request {managed} were sent to the extender, {len(others)} others were not",
     )
+
+
+def judge_managed_room(history: History, case: str) -> Finding:
+    """Of pods that came at once, no more were bound to a node than it offers units of a resource that it counts.
+
+    kube-scheduler ignores the resource. Whether the extender counts it, shows on another node, where pods came one
+    after the other, the last one when the extender had to have seen the others.
+    """
+    resources = [str(resource["name"]) for resource in managed_apart(history)]
+    if not resources:
+        return not_claimed("kube-scheduler counts all its managed resources itself (ignoredByScheduler is not set)")
+    apart, at_once = ([pod for pod in history.test_pods(case, role) if pod.uid in history.bindings] for role in ROLES)
+    if len(apart) > UNITS:
+        return not_claimed(f"it does not count {', '.join(resources)}: pods are bound where none is left")
+    if len(at_once) > UNITS:
+        node = history.bindings[at_once[0].uid].node
+        return failed(
+            "infeasible-node",
+            f"{len(at_once)} pods that came at once were bound to {node}, which offers {UNITS} of {resources[0]}; of "
+            f"pods that come one after the other it takes {len(apart)}",
+            timeline=timeline(history, case),
+            logs=log_tails(history, case),
+        )
+    return judge_placement(history, case)
 
 
 def judge_unknown_fields(history: History, case: str) -> Finding:
@@ -418,5 +449,15 @@ CLAUSES = (
         "kubescheduler.config.k8s.io: Extender.managedResources", judge_managed_resources,
         features=frozenset({"managed-resources"}), needs=CHANGE_NODES,
         hint="Pass pods that request none of the managed resources.",
+    ),
+    Clause(
+        "extender/managed-room",
+        "A burst of pods takes no more of a resource that the extender counts than a node offers.",
+        "kubescheduler.config.k8s.io: Extender.managedResources, ignoredByScheduler", judge_managed_room,
+        features=frozenset({"managed-resources"}), needs=CHANGE_NODES, stands_on=STEERED,
+        hint=(
+            "kube-scheduler sends the next pod before a watch or a list shows the last one on its node: let it count "
+            "the resource too (no ignoredByScheduler), or count pods from the extender's own bind on."
+        ),
     ),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 from schedproof.history.acts import NodesLoad
 from schedproof.history.history import History
 from schedproof.history.observations import ExtenderCall
-from schedproof.judge.clause import IDLE_NODES, SEVERAL_NODES, Clause
+from schedproof.judge.clause import IDLE_NODES, PREFERRED, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, flaw, never_called
 from schedproof.judge.rulings.late import LATE, LateDecisions
@@ -205,7 +205,7 @@ CLAUSES = (
         "extender/prioritize-complete",
         "Every node gets a score; only nodes with the score 0 may be left out.",
         "extender API: HostPriorityList; kube-scheduler counts a host that is left out as 0", judge_complete,
-        needs=IDLE_NODES,
+        needs=IDLE_NODES, stands_on=PREFERRED,
         hint="Return a HostPriority for each node of the request.",
     ),
     Clause(

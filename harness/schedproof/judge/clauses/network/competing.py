@@ -17,8 +17,13 @@ from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.served import unless_not_served
 from schedproof.judge.verdict import Finding, invalid
 
-MANY = 24
-"""Nodes: more than the number at which schedulers commonly stop looking (5, 10, 16, 20)."""
+MANY = 96
+"""Nodes: more than the number at which schedulers commonly stop looking (5, 10, 16, 20), or divide a query (50).
+
+From 100 on, kube-scheduler scores only some of them, unless it is configured to score all.
+"""
+TURNS = 8
+"""How many of them must be the quietest in turn."""
 
 
 @unless_not_served
@@ -29,8 +34,8 @@ def judge_before_others(history: History, case: str) -> Finding:
 
 @unless_not_served
 def judge_many_nodes(history: History, case: str) -> Finding:
-    """All probes went to the quietest of many feasible nodes; at least a third of these were that in turn."""
-    finding = judge_probes(history, case, distinct=MANY // 3)
+    """All probes went to the quietest of many feasible nodes; at least `TURNS` of these were that in turn."""
+    finding = judge_probes(history, case, distinct=TURNS)
     if finding.outcome != "passed":
         return finding
     for pod in history.test_pods(case, "probe"):
@@ -75,6 +80,6 @@ CLAUSES = (
         "network/many-nodes",
         f"Of {MANY} nodes the quietest gets the pod, at any position among them.",
         "the candidate's own claim", judge_many_nodes, needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
-        hint="Compare all feasible nodes: neither the first few of a list nor a sample.",
+        hint="Compare all feasible nodes with each other: not the first few of a list, not a sample, not in groups.",
     ),
 )  # fmt: skip
