@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup run test test-all gate-soak check docs planted described live kind fast defects scores parity
-.PHONY: differential varied soak worlds whole mutants benchmark bounds lock clean
+.PHONY: differential varied soak worlds whole mutants power benchmark bounds lock clean
 
 help:
 	@echo "make run        a first look: judge the reference extender by a choice of clauses (sets everything up first)"
@@ -26,6 +26,7 @@ help:
 	@echo "make whole      what else fails where twenty planted defects are tried on all clauses: an hour"
 	@echo "make differential  the oracle's decisions beside kube-scheduler's own code (WORLDS=300000: a million, ten minutes)"
 	@echo "make mutants    whether fast tests notice that the code was changed: hours (ARGS='--room oracle --sample 60': minutes)"
+	@echo "make power      which changes of kube-scheduler's own code a run finds (ARGS='--minutes 300'): minutes each, resumed"
 	@echo "make benchmark  how long a cluster takes to start"
 	@echo "make bounds     the fast tests with the lowest and the highest versions of all dependencies, on each Python: half an hour"
 	@echo "make lock       pin the Python dependencies anew"
@@ -99,6 +100,9 @@ mutants: setup
 	[ -x .venv-mutants/bin/cosmic-ray ] || { $(PYTHON) -m venv .venv-mutants && \
 	    .venv-mutants/bin/pip install --quiet --disable-pip-version-check cosmic-ray==8.7.0; }
 	.venv-mutants/bin/python tools/mutants.py $(BIN)/python $(ARGS)
+
+power: setup
+	$(BIN)/python tools/power.py --write $(ARGS)
 
 benchmark: setup
 	$(BIN)/python -m pytest benchmarks --benchmark-only $(ARGS)

@@ -101,6 +101,29 @@ def test_pods_pending_at_the_same_time_may_have_been_decided_on_earlier() -> Non
     assert not any(ruling(h, name).reasons for name in ("p1", "p2", "p3", "p4"))
 
 
+@pytest.mark.parametrize(
+    ("skew", "waits", "wrong"),
+    [(2, True, False), (2, False, True), (1, True, True)],
+    ids=["it may have come first", "it was created afterwards", "the other could not have come second"],
+)
+def test_a_pod_bound_earlier_may_have_been_decided_on_later(skew: int, waits: bool, wrong: bool) -> None:
+    """The strict pod takes a zone without web pods only; the other, which is bound first, may go beside it."""
+    h = zoned()
+    constraint = {**term("web"), "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    strict = {"labels": {"app": "web"}, "topologySpreadConstraints": [{**constraint, "minDomains": 4}]}
+    if waits:
+        h.pod("strict", **strict)
+    h.pod("other", labels={"app": "web"}, topologySpreadConstraints=[{**constraint, "maxSkew": skew}])
+    h.bind("other", "node-1")
+    if not waits:
+        h.pod("strict", **strict)
+    h.bind("strict", "node-2")
+    found = ruling(h, "strict")
+    assert bool(found.reasons) == wrong
+    assert ("node-2" in found.feasible) == (not wrong)
+    assert [binding.pod for binding in found.after] == ([] if wrong else [f"{NAMESPACE}/other"])
+
+
 def test_pods_created_after_a_binding_cannot_justify_it() -> None:
     h = zoned()
     spread(h, "p1", "p3")

@@ -375,7 +375,8 @@ def test_basic_clauses_and_their_dependencies() -> None:
         for clause in CATALOGUE.values()
         if preferred in clause.stands_on and answered in clause.stands_on
     }
-    assert waiting == {"network-aware", "normalization"}
+    assert waiting == {"extender", "network-aware", "normalization"}
+    assert preferred in CATALOGUE["extender/prioritize-complete"].stands_on, "it compares scores with traffic"
     assert CATALOGUE["network/rate-not-total"].stands_on == {answered}, "it tells totals from other patterns"
     assert CATALOGUE["extender/healthz"].stands_on == frozenset()
 

@@ -30,11 +30,13 @@ class Ruling:
     reasons: tuple[Reason, ...]
     nodes: int
     pods: int
+    after: tuple[Binding, ...] = ()
+    """Earlier bindings of the candidate that it decided on after this one, if only that allows it."""
 
     @functools.cached_property
     def per_node(self) -> dict[str, tuple[Reason, ...]]:
         """Each node's name in that view, with the reasons why the pod cannot run there."""
-        return _check(self.history, self.binding, self.nodes, self.pods)
+        return _check(self.history, self.binding, self.nodes, self.pods, after=self.after)
 
     @functools.cached_property
     def room(self) -> dict[str, dict[str, Room]]:
@@ -82,8 +84,10 @@ def rule_binding(history: History, binding: Binding) -> Ruling:
     Claims, volumes and devices are those at the bind: if the candidate has to bind or to allocate a claim, it must have
     done so by then.
 
-    Its bindings may take effect in another order than it decided on them: pods that waited at this bind, and that it
-    bound later, may have been decided on earlier. Affinity and spread count them if that favors the pod.
+    Its bindings may take effect in another order than it decided on them: kube-scheduler posts each in a goroutine of
+    its own. Pods that waited at this bind, and that it bound later, may have been decided on earlier: affinity and
+    spread count them if that favors the pod. Pods that it bound earlier, while this one waited, may have been decided
+    on later, if they could go where they are beside this one.
     """
     last = binding.rv - 1
     for nodes, pods, reasons in _views(history, binding, last):
@@ -91,15 +95,45 @@ def rule_binding(history: History, binding: Binding) -> Ruling:
             return Ruling(history, binding, (), nodes, pods)
         if (nodes, pods) == (last, last):
             newest = reasons
+    for after in _decided_after(history, binding):
+        for nodes, pods, reasons in _views_of_all(history, binding, last, after=after):
+            if not reasons:
+                return Ruling(history, binding, (), nodes, pods, after)
     return Ruling(history, binding, newest, last, last)
+
+
+def _decided_after(history: History, binding: Binding) -> Iterator[tuple[Binding, ...]]:
+    """Earlier bindings of the candidate that it may have decided on after this one, all together and one by one.
+
+    Only rules about other pods depend on the order of two decisions.
+    """
+    last, first = binding.rv - 1, history.seen_before(binding.rv).pods
+    if not rules_about_others(binding.manifest, history.guards(min(first, last), last)):
+        return
+    own = history.own_pods()
+    earlier = [
+        other
+        for uid, other in history.bindings.items()
+        if uid in own and first < other.rv < binding.rv
+        and binding.uid == history.world.at(other.rv - 1).pods.get(binding.pod, {}).get("metadata", {}).get("uid")
+        and _allows(history, other, binding)
+    ]  # fmt: skip
+    if len(earlier) > 1:
+        yield tuple(earlier)
+    yield from ((other,) for other in reversed(earlier))
+
+
+def _allows(history: History, binding: Binding, before: Binding) -> bool:
+    """Whether a pod could go where it is if another one, which was bound after it, counted already."""
+    views = _views_of_all(history, binding, binding.rv - 1, before=before)
+    return any(not reasons for _, _, reasons in views)
 
 
 def _views(history: History, binding: Binding, last: int) -> Iterator[tuple[int, int, tuple[Reason, ...]]]:
     """Revisions of nodes and of pods, and why the pod could not run on its node as of those; newest first."""
-    seen = history.seen_before(binding.rv)
-    first_nodes, first_pods = min(seen.nodes, last), min(seen.pods, last)
+    first_nodes, first_pods = _first(history, binding, last)
     if rules_about_others(binding.manifest, history.guards(first_pods, last)):
-        yield from _views_of_all(history, binding, (first_nodes, first_pods), last)
+        yield from _views_of_all(history, binding, last)
         return
     # What other nodes are like has no part in it.
     world, node = history.world, binding.node
@@ -118,23 +152,46 @@ def _views(history: History, binding: Binding, last: int) -> Iterator[tuple[int,
             yield nodes, pods, found[node]
 
 
+def _first(history: History, binding: Binding, last: int) -> tuple[int, int]:
+    """The newest revisions of nodes and of pods that the candidate is shown to have seen before a bind."""
+    seen = history.seen_before(binding.rv)
+    return min(seen.nodes, last), min(seen.pods, last)
+
+
 def _views_of_all(
-    history: History, binding: Binding, first: tuple[int, int], last: int
+    history: History, binding: Binding, last: int, *, after: tuple[Binding, ...] = (), before: Binding | None = None
 ) -> Iterator[tuple[int, int, tuple[Reason, ...]]]:
-    """As `_views`, for a pod that depends on pods of other nodes."""
-    world = history.world
-    for nodes in _changed(world.revisions("nodes", first[0], last), lambda rv: _nodes_at(history, rv)):
-        for pods in _changed(world.revisions("pods", first[1], last), lambda rv: _placed_at(history, rv)):
-            yield nodes, pods, _check(history, binding, nodes, pods).get(binding.node, _gone(binding.node))
+    """As `_views`, for a pod that depends on pods of other nodes. For `after` and `before` see `_check`."""
+    world, (first_nodes, first_pods) = history.world, _first(history, binding, last)
+    for nodes in _changed(world.revisions("nodes", first_nodes, last), lambda rv: _nodes_at(history, rv)):
+        for pods in _changed(world.revisions("pods", first_pods, last), lambda rv: _placed_at(history, rv)):
+            found = _check(history, binding, nodes, pods, after=after, before=before)
+            yield nodes, pods, found.get(binding.node, _gone(binding.node))
 
 
-def _check(history: History, binding: Binding, nodes: int, pods: int) -> dict[str, tuple[Reason, ...]]:
-    """Every node's reasons against a bound pod, in a view of the world."""
+def _check(
+    history: History,
+    binding: Binding,
+    nodes: int,
+    pods: int,
+    *,
+    after: tuple[Binding, ...] = (),
+    before: Binding | None = None,
+) -> dict[str, tuple[Reason, ...]]:
+    """Every node's reasons against a bound pod, in a view of the world.
+
+    Pods of `after` do not count, as they were decided on later; that of `before` counts on its node.
+    """
     view, at_bind = history.world.view(nodes, pods), history.world.at(binding.rv - 1)
+    others = {**view.pods, **_own_placements(history, binding, at_bind.pods)}
+    later = {other.uid for other in after}
+    counted = [pod for pod in others.values() if pod["metadata"]["uid"] not in later]
+    if before is not None:
+        counted = [pod for pod in counted if pod["metadata"]["uid"] != before.uid] + [before.manifest]
     return check(
         as_configured(history, binding.manifest),
         view.nodes.values(),
-        {**view.pods, **_own_placements(history, binding, at_bind.pods)}.values(),
+        counted,
         view.namespaces,
         under_way=_under_way(history, binding, at_bind.pods),
         storage=at_bind.storage,

@@ -223,6 +223,7 @@ class WorldRuns:
         for a while and does so no longer.
         """
         self._drop([entry.pod for entry in self._looked_at() if entry.fitted and not entry.fits])
+        moved = False
         while fitting := [entry for entry in self._looked_at() if entry.fits]:
             if not (self._retries and all(self._is_owed(entry.pod) for entry in fitting)):
                 self._drop([entry.pod for entry in fitting])
@@ -233,6 +234,7 @@ class WorldRuns:
                 return Wrong(f"{left[0].name} was not bound, although it has come to fit on {', '.join(room)}", number)
             bound = [entry for entry in fitting if self._pods.was_bound(entry.pod)]
             self._waiting = [entry for entry in self._waiting if entry not in bound]
+            moved = moved or bool(bound)
             for entry in bound:
                 if text := self._misplaced(entry.pod, self._objections(entry.pod), beside=len(bound) > 1):
                     return Wrong(text, number)
@@ -242,7 +244,7 @@ class WorldRuns:
                     self._leaves(entry.pod)
         for entry in self._waiting:
             entry.before, entry.fitted = entry.nodes, False
-        return self._bound_wrongly(self._waiting, number)
+        return self._bound_wrongly(self._waiting, number, beside=moved)
 
     def _note_freed(self, entry: _Waiting, step: Manifest) -> None:
         kind = next(kind for kind in step if kind != "node")
@@ -312,10 +314,16 @@ class WorldRuns:
             entry.decided = True
         return self._bound_wrongly(waiting, number)
 
-    def _bound_wrongly(self, waiting: Sequence[_Waiting], number: int) -> Wrong | None:
-        """Return the first of these pods, which fit nowhere, that is bound."""
-        bound = next((entry for entry in waiting if self._pods.was_bound(entry.pod)), None)
-        return Wrong(self._misplaced(bound.pod, bound.nodes), number) if bound is not None else None
+    def _bound_wrongly(self, waiting: Sequence[_Waiting], number: int, *, beside: bool = False) -> Wrong | None:
+        """Return the first of these pods, which fitted nowhere, that is bound where it cannot run.
+
+        `beside`: others were bound at about the same time, so it may have been the first of them; see `_misplaced`.
+        """
+        for entry in [entry for entry in waiting if self._pods.was_bound(entry.pod)]:
+            self._waiting.remove(entry)
+            if text := self._misplaced(entry.pod, self._objections(entry.pod), beside=beside):
+                return Wrong(text, number)
+        return None
 
 
 def _may_leave(pod: Manifest) -> bool:

@@ -17,7 +17,7 @@ from schedproof.worlds.draws import corners, worlds
 from schedproof.worlds.search import Bounds, Search
 from schedproof.worlds.subjects import subjects_in
 from schedproof.worlds.words import events_in, in_words, yaml_text
-from schedproof.worlds.world import CUT_OFF, STOPPED, World, acceptable
+from schedproof.worlds.world import World, acceptable
 
 FOLDER = "worlds"
 """The folder of found worlds, as YAML, in the candidate's evidence."""
@@ -33,14 +33,7 @@ class WorldSearches:
         self._context, self._trial, self._runs = context, context.trial, runs
         # If kubelets run pods, pods on nodes without a kubelet do not end.
         self._ends = "real-pods" not in context.trial.cluster.capabilities
-        self._absences = [
-            way
-            for way, possible in {
-                STOPPED: context.trial.candidate.kind != "attached",
-                CUT_OFF: "cut-apiserver" in context.trial.cluster.capabilities,
-            }.items()
-            if possible
-        ]
+        self._restarts = context.trial.candidate.kind != "attached"
         self._saved = saved_cases()
 
     def search(self) -> None:
@@ -71,7 +64,7 @@ class WorldSearches:
                 if (
                     search.first_wrong(known)
                     or search.first_wrong(corners(self._context.random, left_out))
-                    or search.generated(worlds(left_out, ends=self._ends, absences=self._absences), trial.seed)
+                    or search.generated(worlds(left_out, ends=self._ends, restarts=self._restarts), trial.seed)
                 ):
                     search.make_smaller()
                 else:

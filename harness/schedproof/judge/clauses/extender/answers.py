@@ -228,6 +228,8 @@ def judge_managed_room(history: History, case: str) -> Finding:
     kube-scheduler ignores the resource. Whether the extender counts it, shows on another node, where pods came one
     after the other, the last one when the extender had to have seen the others.
     """
+    if not configuration(history).get("managedResources"):
+        return invalid("not-configured", "no managedResources are configured")
     resources = [str(resource["name"]) for resource in managed_apart(history)]
     if not resources:
         return not_claimed("kube-scheduler counts all its managed resources itself (ignoredByScheduler is not set)")
