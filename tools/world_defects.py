@@ -37,8 +37,6 @@ NOT_DRAWN = {
     "core/fit-hugepages", "core/fit-overhead", "core/fit-pod-level", "core/fit-resize", "core/node-recreated",
     # labels of namespaces that change
     "defects/keeps-first-namespace-labels", "defects/keeps-needed-namespace-labels",
-    # pods that fit later: no world waits for them
-    "defects/finished-wakes-no-pod",
     # pods that tolerate a cordon and fit nowhere else
     "defects/cordon-is-absolute",
 }  # fmt: skip

@@ -101,6 +101,18 @@ def test_pods_pending_at_the_same_time_may_have_been_decided_on_earlier() -> Non
     assert not any(ruling(h, name).reasons for name in ("p1", "p2", "p3", "p4"))
 
 
+def test_an_own_pod_that_terminates_may_still_count_in_an_earlier_view() -> None:
+    """Without it, its zone would have no pod, and the others one too many."""
+    h = zoned()
+    spread(h, "p1", "p2", "p3", "p4")
+    for name, node in (("p1", "node-1"), ("p2", "node-3"), ("p3", "node-4")):
+        h.bind(name, node)
+    h.seen()
+    h.terminate("p1")
+    h.bind("p4", "node-3")
+    assert not ruling(h, "p4").reasons
+
+
 @pytest.mark.parametrize(
     ("skew", "waits", "wrong"),
     [(2, True, False), (2, False, True), (1, True, True)],

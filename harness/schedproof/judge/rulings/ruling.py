@@ -42,7 +42,7 @@ class Ruling:
     def room(self) -> dict[str, dict[str, Room]]:
         """What each node has of the pod's requested resources, in that view."""
         view, at_bind = self.history.world.view(self.nodes, self.pods), self.history.world.at(self.binding.rv - 1)
-        others = {**view.pods, **_own_placements(self.history, self.binding, at_bind.pods)}
+        others = _with_own(view.pods, _own_placements(self.history, self.binding, at_bind.pods))
         return rooms(self.binding.manifest, view.nodes.values(), others.values())
 
     @functools.cached_property
@@ -147,7 +147,7 @@ def _views(history: History, binding: Binding, last: int) -> Iterator[tuple[int,
             if manifest is None:
                 yield nodes, pods, _gone(node)
                 continue
-            company = {**world.company(node, pods), **placed}
+            company = _with_own(world.company(node, pods), placed)
             found = check(pod, [manifest], company.values(), storage=storage, inventory=inventory)
             yield nodes, pods, found[node]
 
@@ -183,7 +183,7 @@ def _check(
     Pods of `after` do not count, as they were decided on later; that of `before` counts on its node.
     """
     view, at_bind = history.world.view(nodes, pods), history.world.at(binding.rv - 1)
-    others = {**view.pods, **_own_placements(history, binding, at_bind.pods)}
+    others = _with_own(view.pods, _own_placements(history, binding, at_bind.pods))
     later = {other.uid for other in after}
     counted = [pod for pod in others.values() if pod["metadata"]["uid"] not in later]
     if before is not None:
@@ -208,6 +208,19 @@ def _under_way(history: History, binding: Binding, at_bind: Mapping[str, Any]) -
     own = history.own_pods()
     bindings = (history.bindings.get(uid) for pod in at_bind.values() if (uid := pod["metadata"]["uid"]) in own)
     return [later.manifest for later in bindings if later is not None and later.rv > binding.rv]
+
+
+def _with_own(seen: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The pods of a view with the candidate's placements, of which it knows before the view shows them.
+
+    Of a placement that the view shows, its state is the view's: whether it is terminating is not known earlier.
+    """
+    shown = {
+        name: pod
+        for name, pod in seen.items()
+        if name not in own or (pod["metadata"]["uid"] == own[name]["metadata"]["uid"] and pod["spec"].get("nodeName"))
+    }
+    return {**own, **shown}
 
 
 def _own_placements(history: History, binding: Binding, pods: Mapping[str, Any]) -> dict[str, Any]:

@@ -177,7 +177,8 @@ class WorldSteps:
 
     def _has_ended(self, step: Manifest) -> None:
         for pod in self._present(step["ended"]):
-            if self._pods.node_of(pod):
+            node = self._pods.node_of(pod)
+            if node and node not in self._nodes.absent:  # kwok ends pods of nodes that are there
                 self._pods.finish(pod, step["phase"])
 
     def _is_labelled(self, step: Manifest) -> None:
