@@ -81,6 +81,12 @@ class World:
         return World(self.nodes, self.steps[: step + 1])
 
 
+def required(pod: Manifest, kind: str) -> list[Manifest]:
+    """The required terms of a pod: `kind` is podAffinity or podAntiAffinity."""
+    terms: list[Manifest] = pod.get("spec", {}).get("affinity", {}).get(kind, {}).get(REQUIRED, [])
+    return terms
+
+
 def pod_spec(pod: Manifest, image: str) -> Manifest:
     """A pod's spec, with names and images of its containers."""
     spec = copy.deepcopy(pod.get("spec") or {})

@@ -23,10 +23,12 @@ from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.worlds.steps import HOSTNAME, WorldSteps
 from schedproof.worlds.parts import RULES_OF_PODS
 from schedproof.worlds.search import Wrong
-from schedproof.worlds.world import Manifest, World
+from schedproof.worlds.world import Manifest, World, required
 
 _HURRIED = AGAIN
 """The deadline of a pod to be bound while a world is made smaller; milliseconds are usual."""
+_ADDS = frozenset({"comes", "there", "changed", "back", "away"})
+"""Kinds of steps after which kube-scheduler tries each pod again that a rule about pods kept off, and that fits."""
 _GONE = (Reason("it is gone", rule="existence"),)
 """What is against a node that is not there."""
 
@@ -225,7 +227,7 @@ class WorldRuns:
         self._drop([entry.pod for entry in self._looked_at() if entry.fitted and not entry.fits])
         moved = False
         while fitting := [entry for entry in self._looked_at() if entry.fits]:
-            if not (self._retries and all(self._is_owed(entry.pod) for entry in fitting)):
+            if not self._retries or any(self._is_doubtful(entry, step) for entry in fitting):
                 self._drop([entry.pod for entry in fitting])
                 continue
             left = self._expect.bound_while_owed([entry.pod for entry in fitting], self._is_owed, record=not hurried)
@@ -245,6 +247,23 @@ class WorldRuns:
         for entry in self._waiting:
             entry.before, entry.fitted = entry.nodes, False
         return self._bound_wrongly(self._waiting, number, beside=moved)
+
+    def _is_doubtful(self, entry: _Waiting, step: Manifest) -> bool:
+        """Return whether nothing is expected of a waiting pod that fits now.
+
+        - All nodes on which it fits are overcommitted: for core/fit-overcommitted.
+        - Another pod's end freed it of a rule about pods, and kube-scheduler is known not to try it again then: see
+          docs/kubernetes.md.
+        - Such a rule kept it off, and the candidate is an extender: kube-scheduler decides when to try it again.
+        """
+        if not self._is_owed(entry.pod):
+            return True
+        room = [node for node, why in entry.nodes.items() if not why]
+        rules = {reason.rule for node in room for reason in entry.before.get(node, ())} & RULES_OF_PODS
+        if not rules or self._trial.candidate.kind == "extender":
+            return bool(rules)
+        ends = "pod-affinity" in rules and not _ADDS.intersection(step)
+        return ends and (bool(required(entry.described, "podAffinity")) or self._world.has_several_anti_terms)
 
     def _note_freed(self, entry: _Waiting, step: Manifest) -> None:
         kind = next(kind for kind in step if kind != "node")

@@ -29,6 +29,7 @@ from schedproof.worlds.world import (
     Manifest,
     World,
     pod_spec,
+    required,
 )
 
 _CAPACITY = {"cpu": "45", "memory": "45Gi", "ephemeral-storage": "410Gi", DEVICE: "40"}
@@ -69,9 +70,13 @@ class WorldSteps:
             "labelled": self._is_labelled,
         }  # fmt: skip
 
+    has_several_anti_terms = False
+    """Whether a pod of the world has more than one required term of anti-affinity."""
+
     def begin(self, world: World) -> None:
         """Forget the pods of the world before, and make the nodes what they are in this one."""
         self._named, self._own = {}, {}
+        self.has_several_anti_terms = any(len(required(pod, "podAntiAffinity")) > 1 for pod in world.pods)
         for name in self._nodes.absent:
             self._nodes.rejoin(name)
         for name in NODES:
