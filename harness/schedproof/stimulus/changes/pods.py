@@ -420,12 +420,14 @@ class PodChanges:
     def relabel(self, pod: Pod, labels: Mapping[str, str]) -> None:
         """Give a pod these labels and no others, and wait until the watch has shown them."""
         before = self._recorder.pods[pod.uid]["metadata"].get("labels", {})
-        self.patch(pod, {"metadata": {"labels": {**dict.fromkeys(before), **labels}}})
+        patch = {"metadata": {"labels": {**dict.fromkeys(before), **labels}}}
+        changed = self._api.merge("pods", pod.name, patch, pod.namespace)
+        version = int(changed["metadata"]["resourceVersion"])
 
         def shown() -> None:
             self._recorder.check()
             seen = self._recorder.pods.get(pod.uid)
-            if seen is not None and seen["metadata"].get("labels", {}) != labels:
+            if seen is not None and int(seen["metadata"]["resourceVersion"]) < version:
                 raise NotYet(f"it has {seen['metadata'].get('labels')}")
 
         wait_for(shown, OBJECT_SHOWN, what=f"the watch to show {pod.name} relabelled", wake=self._recorder.changed)
