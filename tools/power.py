@@ -7,7 +7,9 @@ kube-scheduler, and tried as a user tries the stock scheduler: all that it claim
 Each result is added as a line to fixtures/power.jsonl, so that the next run continues there. A change that no clause
 finds is read by a person: fixtures/power.yaml says of each whether it changes nothing that can be seen (`equivalent`),
 or what would find it (`gap`). The score is the part found of all that are not equivalent; `--write` puts it into
-docs/trust.md. Needs a Go toolchain; the first build takes minutes, a changed one seconds.
+docs/trust.md. The unchanged scheduler comes first: were it blamed, each change would seem to be found. `--tree` tries
+the same sample with another checkout, which shows what a change of the suites is worth. Needs a Go toolchain; the first
+build takes minutes, a changed one seconds.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from schedproof.foundation.processes.sandbox_init import end_with_parent
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "power"
-RESULTS, READ = ROOT / "fixtures" / "power.jsonl", ROOT / "fixtures" / "power.yaml"
+RESULTS, READ = Path("fixtures") / "power.jsonl", ROOT / "fixtures" / "power.yaml"
 PAGE = ROOT / "docs" / "trust.md"
 MODULE = ROOT / "clusters" / "modules" / "kubernetes-1.36"
 KUBERNETES = "k8s.io/kubernetes"
@@ -59,6 +61,8 @@ AREAS = {
 """The packages of each area."""
 _DRAWN = 40
 """Changes drawn from each area, of which as many are tried as time permits."""
+_UNCHANGED = "unchanged"
+"""The result of the scheduler as it is published."""
 _SAID_ONLY = re.compile(r"\b(logger|klog|metrics?|utilruntime|trace|span)\b|\bfmt\.(Errorf|Sprintf)|Recorder\(|\.V\(\d")
 """A line whose removal changes only what is logged or counted."""
 
@@ -114,15 +118,20 @@ class Kubernetes:
 
     def built(self, change: dict[str, Any]) -> Path | None:
         """Return a kube-scheduler with this change; None if it does not compile."""
-        binary, file = WORK / "kube-scheduler", Path(change["file"])
+        if change["id"] == _UNCHANGED:
+            return self._built()
+        file = Path(change["file"])
         unchanged = file.read_text()
-        name = "k8s.io/component-base/version.gitVersion"
         try:
             shutil.copyfile(change["after"], file)
-            flags = f"-X {name}={self.version}"
-            ended = self.go(["go", "build", "-ldflags", flags, "-o", str(binary), f"{KUBERNETES}/cmd/kube-scheduler"])
+            return self._built()
         finally:
             file.write_text(unchanged)
+
+    def _built(self) -> Path | None:
+        binary = WORK / "kube-scheduler"
+        flags = f"-X k8s.io/component-base/version.gitVersion={self.version}"
+        ended = self.go(["go", "build", "-ldflags", flags, "-o", str(binary), f"{KUBERNETES}/cmd/kube-scheduler"])
         return None if ended.returncode else binary
 
 
@@ -135,8 +144,8 @@ def _removed(change: dict[str, Any]) -> list[str]:
     return [line[1:] for line in change["diff"] if line.startswith("-") and line[1:].strip()]
 
 
-def tried(change: dict[str, Any], kubernetes: Kubernetes, jobs: int) -> dict[str, Any]:
-    """Try a change as a user tries the stock scheduler, and return its line of the results."""
+def tried(change: dict[str, Any], kubernetes: Kubernetes, tree: Path, jobs: int) -> dict[str, Any]:
+    """Try a change as a user of this checkout tries the stock scheduler, and return its line of the results."""
     result = {key: change[key] for key in ("id", "area", "diff")}
     begin = time.monotonic()
     binary = kubernetes.built(change)
@@ -145,9 +154,9 @@ def tried(change: dict[str, Any], kubernetes: Kubernetes, jobs: int) -> dict[str
     report = WORK / "report"
     shutil.rmtree(report, ignore_errors=True)
     ended = run_quietly(
-        [sys.executable, "-m", "schedproof", "run", "stock", "--fail-fast", "--quiet", "--seed=1", f"--jobs={jobs}",
+        [str(tree / ".venv" / "bin" / "schedproof"), "run", "stock", "--fail-fast", "--quiet", "--seed=1", f"--jobs={jobs}",
          f"--report={report}"],
-        cwd=ROOT, env={**os.environ, "SCHEDPROOF_BINARY_KUBE_SCHEDULER": str(binary)},
+        cwd=tree, env={**os.environ, "SCHEDPROOF_BINARY_KUBE_SCHEDULER": str(binary)},
     )  # fmt: skip
     clauses = {}
     if (report / "report.json").exists():
@@ -162,17 +171,30 @@ def tried(change: dict[str, Any], kubernetes: Kubernetes, jobs: int) -> dict[str
     }  # fmt: skip
 
 
-def earlier() -> list[dict[str, Any]]:
+def earlier(log: Path) -> list[dict[str, Any]]:
     """Return the recorded results."""
-    if not RESULTS.exists():
+    if not log.exists():
         return []
-    return [json.loads(line) for line in RESULTS.read_text().splitlines() if line.endswith("}")]
+    return [json.loads(line) for line in log.read_text().splitlines() if line.endswith("}")]
+
+
+def _next(kubernetes: Kubernetes, results: list[dict[str, Any]], areas: list[str], seed: int) -> dict[str, Any] | None:
+    """Return the first change that was not tried, of the area in which the fewest were."""
+    known = {result["id"] for result in results}
+    if _UNCHANGED not in known:
+        return {"id": _UNCHANGED, "area": "", "diff": []}
+    count = collections.Counter(result["area"] for result in results if result["outcome"] != "not built")
+    for area in sorted(areas, key=lambda area: count[area]):
+        for change in kubernetes.drawn(area, seed):
+            if change["id"] not in known:
+                return change
+    return None
 
 
 def table(results: list[dict[str, Any]], read: dict[str, dict[str, str]]) -> str:
     """Return a Markdown table of the score of each area, and a list of those that survived."""
     lines = ["| area | tried | equivalent | found | of all that are not equivalent |", "|---|---|---|---|---|"]
-    results = [result for result in results if result["outcome"] != "not built"]
+    results = [result for result in results if result["outcome"] != "not built" and result["id"] != _UNCHANGED]
     by_area = {area: [result for result in results if result["area"] == area] for area in AREAS} | {"all": results}
     for area, some in by_area.items():
         equivalent = sum("equivalent" in read.get(result["id"], {}) for result in some)
@@ -196,29 +218,30 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="clusters at the same time (default: 2)")
     parser.add_argument("--area", action="append", choices=AREAS, help="only this area; may be repeated")
     parser.add_argument("--again", action="store_true", help="try those again that were not found")
+    parser.add_argument(
+        "--tree", type=Path, default=ROOT, metavar="DIR", help="a checkout that is set up (default: this)"
+    )
     parser.add_argument("--write", action="store_true", help="write the table into docs/trust.md")
     arguments = parser.parse_args()
     end_with_parent(signal.SIGTERM)
     WORK.mkdir(parents=True, exist_ok=True)
-    results, end = earlier(), time.monotonic() + 60 * arguments.minutes
+    log, end = arguments.tree / RESULTS, time.monotonic() + 60 * arguments.minutes
+    results = earlier(log)
     if arguments.again:
         results = [result for result in results if result["outcome"] in ("found", "not built")]
     kubernetes = Kubernetes()
-    while time.monotonic() < end and len(results) < arguments.sample:
-        known = {result["id"] for result in results}
-        count = collections.Counter(result["area"] for result in results if result["outcome"] != "not built")
-        for area in sorted(arguments.area or AREAS, key=lambda area: count[area]):
-            change = next((one for one in kubernetes.drawn(area, arguments.seed) if one["id"] not in known), None)
-            if change is not None:
-                break
-        else:
+    while time.monotonic() < end and len(results) <= arguments.sample:
+        change = _next(kubernetes, results, arguments.area or list(AREAS), arguments.seed)
+        if change is None:
             break
-        results.append(tried(change, kubernetes, arguments.jobs))
-        with RESULTS.open("a") as log:
-            log.write(json.dumps(results[-1]) + "\n")
+        results.append(tried(change, kubernetes, arguments.tree, arguments.jobs))
+        if change["id"] == _UNCHANGED and results[-1]["outcome"] != "survived":
+            sys.exit(f"the scheduler as it is published is blamed, so no result would mean anything: {results[-1]}")
+        with log.open("a") as file:
+            file.write(json.dumps(results[-1]) + "\n")
         sys.stdout.write(f"{json.dumps(results[-1])}\n")
         sys.stdout.flush()
-    latest = {result["id"]: result for result in earlier()}
+    latest = {result["id"]: result for result in earlier(log)}
     shown = table(list(latest.values()), yaml.safe_load(READ.read_text()) or {} if READ.exists() else {})
     sys.stdout.write(shown)
     if arguments.write:
