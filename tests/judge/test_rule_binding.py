@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from schedproof.history.acts import ShownSeen
+from schedproof.history.acts import LineFault, ShownSeen
 from schedproof.judge.rulings.ruling import Ruling, rule_binding
 
 from .histories import NODES, HistoryBuilder
@@ -287,3 +287,34 @@ def test_placements_of_the_candidate_fill_a_node_in_every_view() -> None:
     assert not found.reasons
     assert "node-1" in found.feasible
     assert "node-2" not in found.feasible
+
+
+# -- after the connections to the apiserver have ended, a list is taken over pod by pod
+
+
+@pytest.mark.parametrize(
+    ("cut", "shown", "wrong"),
+    [(True, False, False), (True, True, True), (False, False, True)],
+    ids=["while it may take over the list", "after it has", "without a fault"],
+)
+def test_a_pod_that_came_may_not_count_where_one_that_is_gone_counts_no_longer(
+    cut: bool, shown: bool, wrong: bool
+) -> None:
+    """The node is full at every moment: the second filler is there before the first is deleted."""
+    h = HistoryBuilder()
+    h.pod("first", role="filler", scheduler="other", node="node-1", cpu="7")
+    h.node("node-1", labels=CHOSEN)
+    h.seen()
+    if cut:
+        h.add(LineFault(case=h.case, line="apiserver", fault="cut", on=True))
+    h.pod("second", role="filler", scheduler="other", node="node-1", cpu="7")
+    h.delete("first")
+    if cut:
+        h.add(LineFault(case=h.case, line="apiserver", fault="", on=False))
+    if shown:
+        h.seen()
+    uid = selecting_pod(h)
+    h.bind("probe-1", "node-1")
+    found = ruling(h, uid)
+    assert bool(found.reasons) == wrong
+    assert ("node-1" in found.feasible) == (not wrong)

@@ -19,7 +19,7 @@ from schedproof.stimulus.pods import FILLER, Pod
 from schedproof.stimulus.worlds import runs as runs_module
 from schedproof.stimulus.worlds.runs import WorldRuns
 from schedproof.worlds.search import Wrong
-from schedproof.worlds.world import CUT_OFF, NODES, POOL, STOPPED
+from schedproof.worlds.world import NODES, POOL
 from schedproof.worlds.world import World as Steps
 
 from .world import CLAUSE, IN_TIME, NAMESPACE, PREFIX, SCHEDULER, World
@@ -273,7 +273,7 @@ def test_a_node_goes_without_its_pods_and_registers_again(made: Runs) -> None:
     assert made.runs.run(steps({"comes": pod("next")}), hurried=False) is None, "it is back for the next world"
 
 
-@pytest.mark.parametrize("away", [STOPPED, CUT_OFF])
+@pytest.mark.parametrize("away", ["stopped", "cut_off"])
 def test_the_candidate_is_away_until_the_next_pod_comes_or_to_the_end(made: Runs, away: str) -> None:
     line = SimpleNamespace(cut=lambda: made.world.attachment.acts.append("halt") or 0,
                            mend=lambda: made.world.attachment.acts.append("resume"))  # fmt: skip
@@ -281,8 +281,8 @@ def test_the_candidate_is_away_until_the_next_pod_comes_or_to_the_end(made: Runs
     made.retry(rightly)
     acts = made.world.attachment.acts
     world = steps(
-        {"there": FILLS, "node": FIRST}, {"comes": WANTS_ROOM}, {"away": away}, {"deleted": "fills"},
-        {"comes": pod("web")}, {"away": away}, {"away": away},
+        {"there": FILLS, "node": FIRST}, {"comes": WANTS_ROOM}, {away: True}, {"deleted": "fills"},
+        {"comes": pod("web")}, {away: True}, {away: True},
     )  # fmt: skip
     with made.all_gone():
         assert made.runs.run(world, hurried=False) is None

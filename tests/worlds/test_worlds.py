@@ -24,7 +24,7 @@ from schedproof.worlds.search import Bounds, Search, Wrong
 from schedproof.worlds.smaller import pinned, smaller
 from schedproof.worlds.subjects import subjects_in
 from schedproof.worlds.words import events_in, in_words, manifests, node_manifest, yaml_text
-from schedproof.worlds.world import NODES, POOL, REQUIRED, STOPPED, World, acceptable, tidy
+from schedproof.worlds.world import NODES, POOL, REQUIRED, World, acceptable, tidy
 
 BOUNDS = Bounds(worlds=50, seconds=1000, tries=500, smaller_seconds=1000)
 
@@ -87,7 +87,7 @@ def test_generated_worlds_are_small_acceptable_and_known_to_the_oracle():
     fields = {field for world in found for step in world.steps for field in step}
     assert fields == {
         "comes", "there", "node", "elsewhere", "namesake", "late", "unstarted", "lingers", "deleted", "ended", "phase",
-        "labelled", "labels", "changed", "gone", "back", "away", "together", "recreated",
+        "labelled", "labels", "changed", "gone", "back", "stopped", "cut_off", "together", "recreated", "refused",
     }  # fmt: skip
 
 
@@ -120,7 +120,6 @@ def test_worlds_have_every_subject_that_they_are_drawn_for():
     elsewhere = {
         Subject.HUGE_PAGES, Subject.OVERHEAD, Subject.POD_LEVEL_RESOURCES, Subject.LIMITS, Subject.UNITS,
         Subject.LABELS, Subject.ANNOTATIONS, Subject.NODE_SELECTOR, Subject.TOLERATIONS, Subject.GATES,
-        Subject.BROKEN_CONNECTIONS,
     }  # fmt: skip
     assert {*Subject} - elsewhere == DRAWN
 
@@ -415,19 +414,19 @@ def test_world_is_described_in_words():
             {"recreated": "pod-2"},
             {"gone": NODES[0]},
             {"back": NODES[0]},
-            {"away": STOPPED},
+            {"stopped": True},
         ],
     )
     assert in_words(world) == (
         "1 node, 3 pods: node-world-0 with {taints: [{key: reserved, effect: NoSchedule}]}; pod-1 is on node-world-0, "
-        "in namespace beside, bound after it was created with {labels: {app: web}}; pod-1 has failed; pod-1 now has "
-        "labels {app: db}; pod-1 is deleted; node-world-0 is now {unschedulable: true}; "
-        'pod-2 comes with {nodeSelector: {tier: ""}}; pod-3 comes at the same time; pod-2 is deleted, and created '
-        "again under its name; node-world-0 is deleted, without its pods; node-world-0 registers again; the scheduler "
-        "is stopped until the next pod comes"
+        "in namespace beside, bound after it was created with {labels: {app: web}}; pod-1 ends as Failed; pod-1 now "
+        "has labels {app: db}; pod-1 is deleted; node-world-0 is now {unschedulable: true}; "
+        'pod-2 comes with {nodeSelector: {tier: ""}}; pod-3 comes, at the same time; pod-2 is deleted, and '
+        "created again under its name; node-world-0 is deleted, without its pods; node-world-0 registers again; the "
+        "scheduler is stopped until the next pod comes"
     )
     assert events_in(world) == [
-        "a node was deleted", "a node registered again", "a pod was created again", "pods came at the same time",
+        "pods came at the same time", "a pod was created again", "a node was deleted", "a node registered again",
         "a restart",
     ]  # fmt: skip
     assert events_in(World(world.nodes, world.steps[:6])) == []

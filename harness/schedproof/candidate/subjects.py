@@ -50,6 +50,7 @@ class Subject(enum.StrEnum):
     RETRIES = "another attempt for a pod that comes to fit"
     RESTARTS = "a restart of the scheduler"
     BROKEN_CONNECTIONS = "connections to the apiserver that end"
+    REFUSED_BINDINGS = "a Binding that is refused"
     RETURNING_NODES = "a node that is deleted, or registers again"
 
 
@@ -89,6 +90,7 @@ CLAUSES: Mapping[Subject, tuple[str, ...]] = MappingProxyType(
         ),
         Subject.RESTARTS: ("core/restart",),
         Subject.BROKEN_CONNECTIONS: ("core/watch-reconnect",),
+        Subject.REFUSED_BINDINGS: ("core/conflict-forgiven",),
         Subject.RETURNING_NODES: ("core/node-recreated", "core/bind-existing-node"),
     }
 )  # fmt: skip

@@ -356,7 +356,7 @@ def _outdated(history: History, finding: Finding) -> list[Symptom]:
     if search is None or not (search.steady and search.events):
         return []
     pods = {pod.name for pod in history.test_pods(search.case)}
-    about = [decision["pod"] for decision in finding.evidence.get("decisions", ())]
+    about = finding.evidence.get("misplaced", ())
     if not about or not pods.issuperset(about):
         return []
     return [Symptom("outdated", search.events[-1], f"{finding.summary} (in a world of {search.words})")]

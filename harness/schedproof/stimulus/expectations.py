@@ -39,9 +39,8 @@ class Expectations:
         Raises:
             CaseOver: the deadline was missed.
         """
-        deadline = deadline or self._deadlines.bind
-        self.wait_bound(pods, self.due(deadline))
-        self.were_due(pods, self.due(deadline))
+        if not self.bound_in_time(pods, deadline):
+            self.end_early()
 
     def were_due(self, pods: Sequence[Pod], deadline: Deadline) -> None:
         """Record that these pods were due by now, after a wait of `deadline`.
@@ -67,10 +66,11 @@ class Expectations:
             wake()
         self.bound([preemptor], due)
 
-    def bound_in_time(self, pods: Sequence[Pod]) -> bool:
+    def bound_in_time(self, pods: Sequence[Pod], deadline: Deadline | None = None) -> bool:
         """Like `bound`, but return whether all were bound, for a case that continues after a missed deadline."""
-        self.wait_bound(pods, self.due(self._deadlines.bind))
-        return self._note_due(pods, self.due(self._deadlines.bind))
+        deadline = deadline or self._deadlines.bind
+        self.wait_bound(pods, self.due(deadline))
+        return self._note_due(pods, self.due(deadline))
 
     def bound_while_owed(
         self, pods: Sequence[Pod], is_owed: Callable[[Pod], bool], *, record: bool = True

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 from schedproof.candidate.subjects import Subject
 from schedproof.oracle.ports import host_ports
 from schedproof.oracle.resources import amount_of, needed
+from schedproof.worlds.kinds import HAPPENINGS, SPECIAL
 from schedproof.worlds.parts import RESOURCES, RULES_OF_PODS, Parts, RandomDraws, subject_of
 from schedproof.worlds.world import (
     BESIDE,
     DEVICE,
+    LOST,
     NODES,
     POOL,
     PREFIX,
-    STOPPED,
+    REFUSALS,
     SYSTEM,
     Manifest,
     World,
@@ -54,16 +56,8 @@ _CHANGES = {
 """Subjects, and the kinds of steps that matter to each, besides new pods."""
 
 
-_EVENTS = {"gone": 0.25, "recreated": 0.2, "together": 0.3, STOPPED: 0.1}
-"""What may happen in a world whatever it is about, and in which part of all worlds it may.
-
-Not that it is cut off: afterwards kube-scheduler lists pods again, and for a moment counts neither a pod that is gone
-nor one that came meanwhile (see docs/kubernetes.md), which judges do not know as a view yet.
-"""
-_OF_EVENTS = {
-    "gone": Subject.RETURNING_NODES, "recreated": Subject.RETRIES, "together": Subject.RETRIES,
-    STOPPED: Subject.RESTARTS,
-}  # fmt: skip
+_EVENTS = {"gone": 0.25, "recreated": 0.2, "together": 0.3, "refused": 0.15, "stopped": 0.1, "cut_off": 0.1}
+"""What may happen in a world whatever it is about, and in which part of all worlds it may."""
 _ABOUT = {
     "taints": {Subject.TAINTS}, "ports": {Subject.HOST_PORTS}, "pod-affinity": {Subject.POD_AFFINITY},
     "topology-spread": {Subject.TOPOLOGY_SPREAD},
@@ -77,7 +71,9 @@ def _possible(left_out: Collection[Subject]) -> list[str]:
     return [one for one in _CHANGES if not _ABOUT.get(one, set()) & {*left_out} and (room or one != "room")]
 
 
-def worlds(left_out: Collection[Subject] = (), *, ends: bool = True, restarts: bool = True) -> SearchStrategy[World]:
+def worlds(
+    left_out: Collection[Subject] = (), *, ends: bool = True, impossible: Collection[str] = ()
+) -> SearchStrategy[World]:
     """Worlds of up to 4 nodes and about 24 steps, by numbers that hypothesis draws.
 
     If hypothesis drew each choice, worlds would resemble each other: it repeats parts of earlier draws, and reaches
@@ -86,7 +82,7 @@ def worlds(left_out: Collection[Subject] = (), *, ends: bool = True, restarts: b
     Args:
         left_out: what no pod needs, no node has, and does not happen.
         ends: whether pods end, or linger when they are deleted.
-        restarts: whether the candidate may be stopped.
+        impossible: happenings (`kinds`) that the cluster or the candidate does not allow.
     """
     # Not above: it takes as long to load as all the rest, in every process of every run.
     from hypothesis import strategies
@@ -95,7 +91,7 @@ def worlds(left_out: Collection[Subject] = (), *, ends: bool = True, restarts: b
 
     def drawn(number: int) -> World:
         draws = RandomDraws(random.Random(number))  # noqa: S311 - reproducible
-        return _Drawing(draws, left_out, ends=ends, restarts=restarts).world()
+        return _Drawing(draws, left_out, ends=ends, impossible=impossible).world()
 
     return strategies.integers(0, 2**63).map(drawn)
 
@@ -132,7 +128,9 @@ def corners(source: random.Random, left_out: Collection[Subject] = ()) -> list[W
 class _Drawing:
     """Draws one world about some of the possible subjects."""
 
-    def __init__(self, draws: RandomDraws, left_out: Collection[Subject], *, ends: bool, restarts: bool) -> None:
+    def __init__(
+        self, draws: RandomDraws, left_out: Collection[Subject], *, ends: bool, impossible: Collection[str]
+    ) -> None:
         self._draws, self._ends, self._left_out = draws, ends, left_out
         possible = _possible(left_out)
         usual = "room" if "room" in possible else "labels"
@@ -144,11 +142,8 @@ class _Drawing:
         count = draws.pick((1, 2, 2, 3, 4) if self._about & RULES_OF_PODS else (1, 1, 1, 2, 2, 3))
         self._nodes = [self._parts.node(name) for name in NODES[:count]]
         self._steps: list[Manifest] = []
-        self._events = {event for event, part in _EVENTS.items() if draws.chance(part)} - {
-            event for event, subject in _OF_EVENTS.items() if subject in left_out
-        }
-        if not restarts:
-            self._events.discard(STOPPED)
+        drawn = [HAPPENINGS[event] for event, part in _EVENTS.items() if draws.chance(part)]
+        self._events = {event.name for event in drawn if event.needs not in left_out} - {*impossible}
         self._gone: list[str] = []
         """Nodes that are not there now."""
 
@@ -163,6 +158,10 @@ class _Drawing:
                 step: Manifest = {"comes": {"name": self._next_name, **self._parts.newcomer()}}
                 if number and "together" in self._events and draws.chance(0.6):
                     step["together"] = True
+                if "refused" in self._events and draws.chance(0.3):
+                    # One in a world: another attempt takes as long as many other steps.
+                    self._events.discard("refused")
+                    step["refused"] = draws.pick((*REFUSALS, LOST))
                 steps.append(step)
             changes = draws.pick((0, 1, 1, 2, 3))
         world = World(self._nodes, steps)
@@ -181,7 +180,7 @@ class _Drawing:
     def _change(self) -> list[Manifest]:
         """A step before the next pods come; none if there are no pods that it could be about."""
         draws = self._draws
-        if self._events and draws.chance(0.3):
+        if self._events - SPECIAL.keys() and draws.chance(0.3):
             return self._event()
         kinds = [kind for subject in _CHANGES if subject in self._about for kind in _CHANGES[subject]]
         kind, node = draws.pick(kinds), draws.pick(self._nodes)["name"]
@@ -203,12 +202,12 @@ class _Drawing:
 
     def _event(self) -> list[Manifest]:
         """Something that may happen whatever the world is about: to a node, to the candidate, to a pod of it."""
-        draws, events = self._draws, sorted(self._events - {"together"})
-        event = draws.pick(events) if events else ""
-        if event == STOPPED:
-            # One in a world: a start takes as long as many other steps.
+        draws, events = self._draws, sorted(self._events - SPECIAL.keys())
+        event = draws.pick(events)
+        if event in ("stopped", "cut_off"):
+            # One in a world: its return takes as long as many other steps.
             self._events.discard(event)
-            return [{"away": event}]
+            return [{event: True}]
         there = [node["name"] for node in self._nodes if node["name"] not in self._gone]
         if event == "gone" and self._gone and (not there or draws.chance(0.6)):
             return [{"back": self._gone.pop()}]

@@ -11,12 +11,10 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from schedproof.worlds.kinds import KINDS
 from schedproof.worlds.world import DEVICE, REQUIRED, World, acceptable, tidy
 
-_KEPT = frozenset({
-    "name", "comes", "there", "node", "deleted", "ended", "phase", "labelled", "changed", "recreated", "gone", "back",
-    "away",
-})  # fmt: skip
+_KEPT = frozenset({"name", "node", "phase", *KINDS})
 """Fields that every step or node has."""
 
 

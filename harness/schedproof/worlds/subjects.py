@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schedproof.candidate.subjects import Subject, subjects_of
+from schedproof.worlds.kinds import happenings
 from schedproof.worlds.parts import RESOURCES, subject_of
-from schedproof.worlds.world import CUT_OFF, STOPPED, World
-
-_AWAY = {STOPPED: Subject.RESTARTS, CUT_OFF: Subject.BROKEN_CONNECTIONS}
+from schedproof.worlds.world import World
 
 
 def subjects_in(world: World) -> frozenset[Subject]:
@@ -32,10 +31,4 @@ def _subjects_in(world: World) -> Iterator[Subject]:
             yield Subject.TAINTS
         if node.get("unschedulable"):
             yield Subject.CORDONS
-    if any("ended" in step or step.get("lingers") for step in world.steps):
-        yield Subject.ENDED_PODS
-    if any("gone" in step or "back" in step for step in world.steps):
-        yield Subject.RETURNING_NODES
-    if any("recreated" in step or step.get("together") for step in world.steps):
-        yield Subject.RETRIES
-    yield from {_AWAY[step["away"]] for step in world.steps if "away" in step}
+    yield from {happening.needs for step in world.steps for happening in happenings(step) if happening.needs}

@@ -8,35 +8,17 @@ from typing import Any
 import yaml
 
 from schedproof.foundation.counted import counted
-from schedproof.worlds.world import BESIDE, CUT_OFF, POOL, PREFIX, REQUIRED, STOPPED, USUAL, Manifest, World, pod_spec
+from schedproof.worlds.kinds import HAPPENINGS, SPECIAL, happenings, kind_of
+from schedproof.worlds.world import BESIDE, POOL, PREFIX, REQUIRED, USUAL, Manifest, World, pod_spec
 
 _IMAGE = "registry.k8s.io/pause:3.10"
 _SHORT = {REQUIRED: "required", "matchExpressions": "expressions", "nodeSelectorTerms": "terms"}
 
-_BESIDES = {
-    "late": "bound after it was created", "unstarted": "never started", "lingers": "terminating once it is deleted",
-}  # fmt: skip
-_ABOUT_NAMES = {
-    "deleted": "{} is deleted", "recreated": "{} is deleted, and created again under its name",
-    "gone": "{} is deleted, without its pods", "back": "{} registers again",
-    "away": "the scheduler is {} until the next pod comes",
-}  # fmt: skip
-"""Kinds of steps whose only value is a name."""
-
-
-_EVENTS = {
-    "gone": "a node was deleted", "back": "a node registered again", "recreated": "a pod was created again",
-    "together": "pods came at the same time",
-}  # fmt: skip
-_ABSENCES = {STOPPED: "a restart", CUT_OFF: "connections to the apiserver ended"}
-
 
 def events_in(world: World) -> list[str]:
     """What happens in a world beside pods that come one after the other, and changes of nodes and pods, in words."""
-    kinds = {kind for step in world.steps for kind in step}
-    away = {step["away"] for step in world.steps if "away" in step}
-    events = [text for kind, text in _EVENTS.items() if kind in kinds]
-    return events + [text for kind, text in _ABSENCES.items() if kind in away]
+    there = {happening.name for step in world.steps for happening in happenings(step)}
+    return [one.event for one in HAPPENINGS.values() if one.event and one.name in there]
 
 
 def in_words(world: World) -> str:
@@ -50,29 +32,27 @@ def _node(node: Manifest) -> str:
 
 
 def _step(step: Manifest) -> str:
-    for kind, text in _ABOUT_NAMES.items():
-        if kind in step:
-            return text.format(step[kind])
+    if words := kind_of(step).words:
+        return _filled(words, step)
     if "changed" in step:
         return f"{step['changed']['name']} is now {_flow({k: v for k, v in step['changed'].items() if k != 'name'})}"
-    if "ended" in step:
-        return f"{step['ended']} has {step['phase'].lower()}"
-    if "labelled" in step:
-        return f"{step['labelled']} now has labels {_flow(step.get('labels', {}))}"
     if "there" in step:
         return _described(
             f"{step['there']['name']} is on {', '.join([step['node'], *_besides(step)])}", _own(step["there"])
         )
-    together = " at the same time" if step.get("together") else ""
-    return _described(f"{step['comes']['name']} comes{together}", _own(step["comes"]))
+    return _described(", ".join([f"{step['comes']['name']} comes", *_besides(step)]), _own(step["comes"]))
+
+
+def _filled(text: str, step: Manifest) -> str:
+    return text.format_map({"labels": "{}"} | {field: _flow(value) for field, value in step.items()})
 
 
 def _besides(step: Manifest) -> Iterator[str]:
-    """The special properties of a pod that exists before."""
+    """What is special about a pod that comes, or that is there."""
     if elsewhere := step.get("elsewhere"):
         name = f" with the name of {step['namesake']}" if "namesake" in step else ""
         yield f"in namespace {elsewhere}{name}"
-    yield from (text for field, text in _BESIDES.items() if step.get(field))
+    yield from (_filled(special.words, step) for field, special in SPECIAL.items() if step.get(field))
 
 
 def _own(pod: Manifest) -> Manifest:
@@ -102,11 +82,6 @@ def _short(value: Any) -> str:
     return _SHORT.get(text, text.removeprefix(PREFIX))
 
 
-_COMMANDS = {"deleted": "kubectl delete pod {}", "gone": "kubectl delete node {}"}
-_IN_WORDS = frozenset({"ended", "labelled", "recreated", "back", "away"})
-"""Kinds of steps that no manifest shows."""
-
-
 def yaml_text(world: World, text: str, scheduler_name: str) -> str:
     """YAML for `kubectl apply -f`: nodes and pods in their order; the steps between are in comments."""
     lines = [f"# {line}" for line in (text, in_words(world))]
@@ -129,10 +104,9 @@ def _documents(world: World, scheduler_name: str) -> Iterator[tuple[str, Manifes
     for node in world.nodes:
         yield "", node_manifest(node)
     for step in world.steps:
-        if command := next((text.format(step[kind]) for kind, text in _COMMANDS.items() if kind in step), ""):
-            yield f"then: {command}", None
-        elif _IN_WORDS.intersection(step):
-            yield f"then: {_step(step)}", None
+        kind = kind_of(step)
+        if kind.words:
+            yield f"then: {_filled(kind.command or kind.words, step)}", None
         elif "changed" in step:
             yield "then this node changes; apply what follows only now", node_manifest(step["changed"])
         elif "there" in step:
@@ -142,7 +116,7 @@ def _documents(world: World, scheduler_name: str) -> Iterator[tuple[str, Manifes
                 pod["metadata"] |= {"name": name, "namespace": elsewhere}
             yield ", ".join(_besides(step)), pod
         else:
-            yield "", _pod(step["comes"], scheduler_name)
+            yield ", ".join(_besides(step)), _pod(step["comes"], scheduler_name)
 
 
 def node_manifest(node: Manifest) -> Manifest:

@@ -4,6 +4,7 @@ A node has `name`, and where it is not as usual (`USUAL`) `labels`, `taints`, `u
 one of
 
 - `{"comes": POD}`: a pod for the candidate; `together`, if it comes before the pod of the step before is decided on;
+  `refused`: the code with which its first Binding is answered (`LOST`: after it took effect);
 - `{"recreated": NAME}`: a pod of the candidate is deleted, and created again under its name, as by a StatefulSet;
 - `{"there": POD, "node": NAME}`: a pod that another scheduler has bound there;
 - `{"deleted": NAME}`: a pod is deleted;
@@ -12,8 +13,8 @@ one of
 - `{"changed": NODE}`: a node is from now on as described here;
 - `{"gone": NAME}`: the Node object is deleted; the pods on it stay;
 - `{"back": NAME}`: the node registers again, as it was, with the pods that are still on it;
-- `{"away": "stopped"}`: the candidate is stopped, and started when the next pod comes, or after the last step;
-- `{"away": "cut off"}`: likewise, the candidate's connections to the apiserver end, and new ones are refused.
+- `{"stopped": true}`: the candidate is stopped, and started when the next pod comes, or after the last step;
+- `{"cut_off": true}`: likewise, the candidate's connections to the apiserver end, and new ones are refused.
 
 A pod has `name`, `labels` and a `spec`, whose containers need no name and no image. What a pod that is there may be
 besides, beside its `node`: in a namespace `elsewhere` (`BESIDE` or `SYSTEM`), there with the name of another pod (its
@@ -28,6 +29,8 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from schedproof.worlds.kinds import KINDS, kind_of
 
 Manifest = dict[str, Any]
 
@@ -44,10 +47,13 @@ USUAL: Mapping[str, str | None] = {
 }  # fmt: skip
 """What a node offers unless its `allocatable` says otherwise."""
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_ABOUT_PODS = ("deleted", "ended", "labelled", "recreated")
-"""Kinds of steps that change an earlier pod."""
-STOPPED, CUT_OFF = "stopped", "cut off"
-"""Why the candidate is away."""
+REFUSALS = (429, 500, 503)
+"""Codes with which the apiserver may answer a Binding that another attempt can post.
+
+Not 409: a conflict comes with a change of the pod, and some schedulers wait for that.
+"""
+LOST = 504
+"""The code with which a Binding is answered that has taken effect."""
 _MEAN_ALL = ("labelSelector", "namespaceSelector")
 """Fields that have another meaning if they are empty than if they are absent."""
 
@@ -103,8 +109,9 @@ def tidy(world: World) -> World:
     steps: list[Manifest] = []
     pods: set[str | None] = set()
     for step in map(_without_empty, world.steps):
-        about = step.get("node") or step.get("gone") or step.get("back") or (step.get("changed") or {}).get("name")
-        if (about and about not in names) or not pods.issuperset(step[field] for field in _ABOUT_PODS if field in step):
+        kind = kind_of(step)
+        node = step[kind.name] if kind.about == "node" else step.get("node", step.get("changed", {}).get("name"))
+        if (node and node not in names) or (kind.about == "pod" and step[kind.name] not in pods):
             continue
         pods |= {step[kind]["name"] for kind in ("comes", "there") if kind in step}
         pods -= {step.get("deleted")}
@@ -130,6 +137,7 @@ def acceptable(world: World) -> bool:
     nodes = [*world.nodes, *(step["changed"] for step in world.steps if "changed" in step)]
     return (
         bool(world.nodes)
+        and all(KINDS.keys() & step.keys() for step in world.steps)
         and any("comes" in step for step in world.steps)
         and all(_are_taints(node.get("taints", ())) for node in nodes)
         and all(_takes(pod.get("spec", {})) for pod in world.pods)

@@ -22,6 +22,7 @@ from typing import Any
 
 from schedproof.candidate.scheduler_config import profile_of
 from schedproof.history.history import History
+from schedproof.judge.rulings.extender_calls import configuration
 
 _FILTERS = frozenset(
     {
@@ -58,8 +59,8 @@ def as_configured(history: History, pod: Mapping[str, Any]) -> Mapping[str, Any]
 
 def managed_apart(history: History) -> list[Mapping[str, Any]]:
     """The extender's managed resources that kube-scheduler leaves to it; empty if the candidate is no extender."""
-    config = (history.run.candidate.extender or {}).get("config") or {}
-    return [resource for resource in config.get("managedResources") or () if resource.get("ignoredByScheduler")]
+    managed = configuration(history).get("managedResources") or ()
+    return [resource for resource in managed if resource.get("ignoredByScheduler")]
 
 
 def _require(spec: dict[str, Any], added: Sequence[Mapping[str, Any]]) -> None:

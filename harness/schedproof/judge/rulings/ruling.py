@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from schedproof.history.acts import LineFault, ShownSeen
 from schedproof.history.history import History
 from schedproof.history.watched import Binding
 from schedproof.judge.rulings.configuration import as_configured
@@ -15,6 +18,17 @@ from schedproof.oracle.feasibility import check, rooms
 from schedproof.oracle.preferences import Wishes, wishes
 from schedproof.oracle.reason import Reason
 from schedproof.oracle.resources import Room
+
+Manifest = Mapping[str, Any]
+_Change = Callable[[list[Manifest]], list[Manifest]]
+"""From the pods that count in a view to those that counted if another order, or a list that was taken over, is assumed.
+"""
+_MIXTURES = 256
+"""The most mixtures of two lists that are looked at: all of eight pods that changed in one way each."""
+
+
+def _as_seen(pods: list[Manifest]) -> list[Manifest]:
+    return pods
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,13 +44,13 @@ class Ruling:
     reasons: tuple[Reason, ...]
     nodes: int
     pods: int
-    after: tuple[Binding, ...] = ()
-    """Earlier bindings of the candidate that it decided on after this one, if only that allows it."""
+    change: _Change = dataclasses.field(default=_as_seen, repr=False, compare=False)
+    """What is assumed of the pods of that view, if only that allows the binding."""
 
     @functools.cached_property
     def per_node(self) -> dict[str, tuple[Reason, ...]]:
         """Each node's name in that view, with the reasons why the pod cannot run there."""
-        return _check(self.history, self.binding, self.nodes, self.pods, after=self.after)
+        return _check(self.history, self.binding, self.nodes, self.pods, self.change)
 
     @functools.cached_property
     def room(self) -> dict[str, dict[str, Room]]:
@@ -88,6 +102,9 @@ def rule_binding(history: History, binding: Binding) -> Ruling:
     its own. Pods that waited at this bind, and that it bound later, may have been decided on earlier: affinity and
     spread count them if that favors the pod. Pods that it bound earlier, while this one waited, may have been decided
     on later, if they could go where they are beside this one.
+
+    After its connections to the apiserver have ended, it lists pods again, and may take the list over pod by pod while
+    it decides (client-go's reflector and informers): each pod then counts as it was before, or as it is now.
     """
     last = binding.rv - 1
     for nodes, pods, reasons in _views(history, binding, last):
@@ -95,15 +112,19 @@ def rule_binding(history: History, binding: Binding) -> Ruling:
             return Ruling(history, binding, (), nodes, pods)
         if (nodes, pods) == (last, last):
             newest = reasons
-    for after in _decided_after(history, binding):
-        for nodes, pods, reasons in _views_of_all(history, binding, last, after=after):
+    assumed = itertools.chain(
+        ((change, False) for change in _decided_after(history, binding)),
+        ((change, True) for change in _mixtures(history, binding, last)),
+    )
+    for change, replaces in assumed:
+        for nodes, pods, reasons in _views_of_all(history, binding, last, change, all_pods=not replaces):
             if not reasons:
-                return Ruling(history, binding, (), nodes, pods, after)
+                return Ruling(history, binding, (), nodes, pods, change)
     return Ruling(history, binding, newest, last, last)
 
 
-def _decided_after(history: History, binding: Binding) -> Iterator[tuple[Binding, ...]]:
-    """Earlier bindings of the candidate that it may have decided on after this one, all together and one by one.
+def _decided_after(history: History, binding: Binding) -> Iterator[_Change]:
+    """Without earlier bindings of the candidate that it may have decided on later, all together and one by one.
 
     Only rules about other pods depend on the order of two decisions.
     """
@@ -119,13 +140,51 @@ def _decided_after(history: History, binding: Binding) -> Iterator[tuple[Binding
         and _allows(history, other, binding)
     ]  # fmt: skip
     if len(earlier) > 1:
-        yield tuple(earlier)
-    yield from ((other,) for other in reversed(earlier))
+        yield _without(earlier)
+    yield from (_without([other]) for other in reversed(earlier))
+
+
+def _without(bindings: Sequence[Binding]) -> _Change:
+    uids = {binding.uid for binding in bindings}
+    return lambda pods: [pod for pod in pods if pod["metadata"]["uid"] not in uids]
+
+
+def _mixtures(history: History, binding: Binding, last: int) -> Iterator[_Change]:
+    """Each pod as an earlier list has it, or a later one, if the candidate listed pods again before this binding.
+
+    It has taken over the list once it is shown to have seen what came after the end of the fault.
+    """
+    shown = max((seen.at for seen in history.of(ShownSeen) if seen.shown_at_rv < binding.rv), default=0.0)
+    ends = (fault.at for fault in history.of(LineFault) if fault.line == "apiserver" and not fault.on)
+    if not any(shown < end < binding.at for end in ends):
+        return
+    _, first = _first(history, binding, last)
+    own = {pod["metadata"]["uid"] for pod in _own_placements(history, binding, history.world.at(last).pods).values()}
+    views = [_placed(history, rv) for rv in (*history.world.revisions("pods", first, last), first)]
+    by_uid = [{pod["metadata"]["uid"]: pod for pod in view.values()} for view in views]
+    options = [
+        {
+            json.dumps(_what_others_see(pod)): pod
+            for view in reversed(by_uid)
+            if (pod := view.get(uid)) or uid not in own
+        }.values()
+        for uid in dict.fromkeys(itertools.chain(*by_uid))
+    ]
+    for mixture in itertools.islice(itertools.product(*options), _MIXTURES):
+        yield functools.partial(_instead, [pod for pod in mixture if pod is not None])
+
+
+def _instead(counted: list[Manifest], _pods: list[Manifest]) -> list[Manifest]:
+    return counted
 
 
 def _allows(history: History, binding: Binding, before: Binding) -> bool:
     """Whether a pod could go where it is if another one, which was bound after it, counted already."""
-    views = _views_of_all(history, binding, binding.rv - 1, before=before)
+
+    def with_it(pods: list[Manifest]) -> list[Manifest]:
+        return [*_without([before])(pods), before.manifest]
+
+    views = _views_of_all(history, binding, binding.rv - 1, with_it)
     return any(not reasons for _, _, reasons in views)
 
 
@@ -159,39 +218,29 @@ def _first(history: History, binding: Binding, last: int) -> tuple[int, int]:
 
 
 def _views_of_all(
-    history: History, binding: Binding, last: int, *, after: tuple[Binding, ...] = (), before: Binding | None = None
+    history: History, binding: Binding, last: int, change: _Change = _as_seen, *, all_pods: bool = True
 ) -> Iterator[tuple[int, int, tuple[Reason, ...]]]:
-    """As `_views`, for a pod that depends on pods of other nodes. For `after` and `before` see `_check`."""
+    """As `_views`, for a pod that depends on pods of other nodes, or with something assumed of the pods.
+
+    `all_pods`: whether all revisions of the pods count, and not the last alone.
+    """
     world, (first_nodes, first_pods) = history.world, _first(history, binding, last)
+    if not all_pods:
+        first_pods = last
     for nodes in _changed(world.revisions("nodes", first_nodes, last), lambda rv: _nodes_at(history, rv)):
         for pods in _changed(world.revisions("pods", first_pods, last), lambda rv: _placed_at(history, rv)):
-            found = _check(history, binding, nodes, pods, after=after, before=before)
+            found = _check(history, binding, nodes, pods, change)
             yield nodes, pods, found.get(binding.node, _gone(binding.node))
 
 
-def _check(
-    history: History,
-    binding: Binding,
-    nodes: int,
-    pods: int,
-    *,
-    after: tuple[Binding, ...] = (),
-    before: Binding | None = None,
-) -> dict[str, tuple[Reason, ...]]:
-    """Every node's reasons against a bound pod, in a view of the world.
-
-    Pods of `after` do not count, as they were decided on later; that of `before` counts on its node.
-    """
+def _check(history: History, binding: Binding, nodes: int, pods: int, change: _Change) -> dict[str, tuple[Reason, ...]]:
+    """Every node's reasons against a bound pod, in a view of the world, of whose pods something may be assumed."""
     view, at_bind = history.world.view(nodes, pods), history.world.at(binding.rv - 1)
     others = _with_own(view.pods, _own_placements(history, binding, at_bind.pods))
-    later = {other.uid for other in after}
-    counted = [pod for pod in others.values() if pod["metadata"]["uid"] not in later]
-    if before is not None:
-        counted = [pod for pod in counted if pod["metadata"]["uid"] != before.uid] + [before.manifest]
     return check(
         as_configured(history, binding.manifest),
         view.nodes.values(),
-        counted,
+        change(list(others.values())),
         view.namespaces,
         under_way=_under_way(history, binding, at_bind.pods),
         storage=at_bind.storage,
@@ -247,13 +296,24 @@ def _nodes_at(history: History, rv: int) -> object:
 
 
 def _placed_at(history: History, rv: int) -> object:
-    """Where pods are, and what other pods' rules see of them."""
-    return {
-        name: (pod["spec"]["nodeName"], metadata["uid"], metadata.get("labels"), "deletionTimestamp" in metadata,
-               pod["status"])
-        for name, pod in history.world.view(rv, rv).pods.items()
-        if pod["spec"].get("nodeName") and (metadata := pod["metadata"])
-    }  # fmt: skip
+    return {name: _what_others_see(pod) for name, pod in _placed(history, rv).items()}
+
+
+def _placed(history: History, rv: int) -> dict[str, Manifest]:
+    """The pods on nodes right after a revision."""
+    pods = history.world.view(rv, rv).pods
+    return {name: pod for name, pod in pods.items() if pod["spec"].get("nodeName")}
+
+
+def _what_others_see(pod: Manifest | None) -> object:
+    """Where a pod is, and what other pods' rules see of it. None: it is not there."""
+    if pod is None:
+        return None
+    metadata = pod["metadata"]
+    return (
+        pod["spec"]["nodeName"], metadata["uid"], metadata.get("labels"), "deletionTimestamp" in metadata,
+        pod["status"],
+    )  # fmt: skip
 
 
 def _distinct(versions: list[tuple[int, Any]]) -> list[tuple[int, Any]]:

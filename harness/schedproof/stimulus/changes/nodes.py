@@ -276,12 +276,15 @@ class NodeChanges:
     def remove_all(self) -> None:
         """Remove all nodes. `rejoin` adds one again; `undo` restores the others."""
         self._recorder.add(Emptied(case=self._context.clause))
-        self.deregister([node["metadata"]["name"] for node in self._api.list("nodes")["items"]])
+        self._deregister(self._api.list("nodes")["items"])
 
     def deregister(self, names: Sequence[str]) -> None:
         """Delete Node objects, and leave the pods on them. `rejoin` adds one again; `undo` restores the others."""
-        for name in names:
-            node = self._node(name)
+        self._deregister([self._node(name) for name in names])
+
+    def _deregister(self, nodes: Sequence[Manifest]) -> None:
+        names = [node["metadata"]["name"] for node in nodes]
+        for name, node in zip(names, nodes, strict=True):
             metadata = {key: node["metadata"].get(key) for key in ("name", "labels", "annotations")}
             self._absent[name] = {**node, "metadata": metadata}
         for name in names:

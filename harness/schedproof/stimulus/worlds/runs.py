@@ -21,13 +21,14 @@ from schedproof.stimulus.expectations import Expectations
 from schedproof.stimulus.pods import Pod
 from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.worlds.steps import HOSTNAME, WorldSteps
+from schedproof.worlds.kinds import kind_of
 from schedproof.worlds.parts import RULES_OF_PODS
 from schedproof.worlds.search import Wrong
 from schedproof.worlds.world import Manifest, World, required
 
 _HURRIED = AGAIN
 """The deadline of a pod to be bound while a world is made smaller; milliseconds are usual."""
-_ADDS = frozenset({"comes", "there", "changed", "back", "away"})
+_ADDS = frozenset({"comes", "there", "changed", "back", "stopped", "cut_off"})
 """Kinds of steps after which kube-scheduler tries each pod again that a rule about pods kept off, and that fits."""
 _GONE = (Reason("it is gone", rule="existence"),)
 """What is against a node that is not there."""
@@ -95,7 +96,7 @@ class WorldRuns:
             self._settled = False
             wrong = self._steps(world.steps, hurried=hurried)
         finally:
-            self._world.end_absence()
+            self._world.end()
             pods = [pod for pod in self._pods.present if pod.uid not in before]
             self._pods.let_go(pods)
             self._pods.delete(pods)
@@ -126,14 +127,14 @@ class WorldRuns:
 
     def _changes(self, step: Manifest, number: int, *, hurried: bool) -> Wrong | None:
         undecided = [entry for entry in self._waiting if not entry.decided]
-        if not self._world.is_away and (wrong := self._left_pending(undecided, number - 1, hurried=hurried)):
+        if not self._world.absence and (wrong := self._left_pending(undecided, number - 1, hurried=hurried)):
             return wrong
         self._settled = False
         if "recreated" not in step:
             self._world.do(step)
         elif again := self._world.recreated(step["recreated"]):
             self._waiting.append(_Waiting(*again))
-        if not self._world.is_away:
+        if not self._world.absence:
             return self._free(step, number, hurried=hurried)
         self._note_fitting()
         return None
@@ -152,8 +153,10 @@ class WorldRuns:
         last = number
         while last + 1 < len(steps) and steps[last + 1].get("together"):
             last += 1
-        come = [step["comes"] for step in steps[number : last + 1]]
-        if any(map(_may_leave, come)) and (wrong := self._left_pending(self._waiting, number - 1, hurried=hurried)):
+        come = steps[number : last + 1]
+        if any(_may_leave(step["comes"]) for step in come) and (
+            wrong := self._left_pending(self._waiting, number - 1, hurried=hurried)
+        ):
             return wrong
         if not self._settled:
             self._sight.settle()
@@ -162,18 +165,21 @@ class WorldRuns:
             if text := self._comes_alone(come[0], hurried=hurried):
                 return Wrong(text, number)
         else:
-            self._waiting += [_Waiting(self._world.comes(pod), pod) for pod in come]
-        return self._free(steps[number], last, hurried=hurried)
+            self._waiting += [_Waiting(self._world.comes(step), step["comes"]) for step in come]
+        wrong = self._free(steps[number], last, hurried=hurried)
+        self._world.refuse_none()
+        return wrong
 
-    def _comes_alone(self, described: Manifest, *, hurried: bool) -> str:
+    def _comes_alone(self, step: Manifest, *, hurried: bool) -> str:
         """Create a pod, and return what goes wrong if it fits; "" if nothing does, or if it has to wait."""
-        pod = self._world.comes(described)
+        pod, described = self._world.comes(step), step["comes"]
         seen = self._recorder.pods.get(pod.uid)
         if seen is None:  # bound where a taint evicts it, or deleted by the candidate
             return "" if _may_leave(described) and self._pods.was_bound(pod) else f"{pod.name} is gone"
         nodes = self._pods.objections(seen)
         room = sorted(node for node, why in nodes.items() if not why)
         if not room:
+            self._world.refuse_none()
             self._waiting.append(_Waiting(pod, described, nodes, nodes))
             return ""
         if all(map(self._is_overcommitted, room)):
@@ -181,7 +187,11 @@ class WorldRuns:
             self._drop([pod])
             self._settled = False
             return ""
-        if not self._is_bound(pod, hurried=hurried):
+        if "refused" in step:
+            bound = self._expect.bound_in_time([pod], self._context.deadlines.requeue)
+        else:
+            bound = self._is_bound(pod, hurried=hurried)
+        if not bound:
             return f"{pod.name} was not bound, although it fits on {', '.join(room)}"
         if _may_leave(described):
             self._leaves(pod)
@@ -212,11 +222,12 @@ class WorldRuns:
 
     def _returns(self, number: int, *, hurried: bool) -> Wrong | None:
         """End the candidate's absence; return the first pod that came to fit meanwhile and is not bound."""
-        if not self._world.is_away:
+        if not self._world.absence:
             return None
+        step = {self._world.absence: True}
         self._world.end_absence()
         self._settled = False
-        return self._free({"away": ""}, number, hurried=hurried)
+        return self._free(step, number, hurried=hurried)
 
     def _free(self, step: Manifest, number: int, *, hurried: bool) -> Wrong | None:
         """Let the candidate bind the waiting pods that have come to fit; return the first that it does not bind.
@@ -238,7 +249,9 @@ class WorldRuns:
             self._waiting = [entry for entry in self._waiting if entry not in bound]
             moved = moved or bool(bound)
             for entry in bound:
-                if text := self._misplaced(entry.pod, self._objections(entry.pod), beside=len(bound) > 1):
+                # While it takes over a list pod by pod, it may not have seen the world as it is: the judge decides.
+                text = self._misplaced(entry.pod, self._objections(entry.pod), beside=len(bound) > 1)
+                if text and "cut_off" not in step:
                     return Wrong(text, number)
                 self._note_freed(entry, step)
             for entry in bound:
@@ -256,7 +269,7 @@ class WorldRuns:
           docs/kubernetes.md.
         - Such a rule kept it off, and the candidate is an extender: kube-scheduler decides when to try it again.
         """
-        if not self._is_owed(entry.pod):
+        if not self._owes(entry.nodes):
             return True
         room = [node for node, why in entry.nodes.items() if not why]
         rules = {reason.rule for node in room for reason in entry.before.get(node, ())} & RULES_OF_PODS
@@ -266,7 +279,7 @@ class WorldRuns:
         return ends and (bool(required(entry.described, "podAffinity")) or self._world.has_several_anti_terms)
 
     def _note_freed(self, entry: _Waiting, step: Manifest) -> None:
-        kind = next(kind for kind in step if kind != "node")
+        kind = kind_of(step).name
         against = entry.before.get(self._pods.node_of(entry.pod), _GONE) if entry.before else ()
         for rule in {reason.rule for reason in against}:
             self.freed[f"{rule}, {kind}"] += 1
@@ -277,8 +290,11 @@ class WorldRuns:
         return {} if seen is None else self._pods.objections(seen)
 
     def _is_owed(self, pod: Pod) -> bool:
-        """Return whether a pod fits on a node that is not overcommitted."""
-        return any(not why and not self._is_overcommitted(node) for node, why in self._objections(pod).items())
+        return self._owes(self._objections(pod))
+
+    def _owes(self, nodes: Mapping[str, tuple[Reason, ...]]) -> bool:
+        """Return whether a pod with these reasons against nodes fits on one that is not overcommitted."""
+        return any(not why and not self._is_overcommitted(node) for node, why in nodes.items())
 
     def _is_overcommitted(self, node: str) -> bool:
         """Return whether the pods on a node request more of a resource than it has."""

@@ -33,7 +33,11 @@ class WorldSearches:
         self._context, self._trial, self._runs = context, context.trial, runs
         # If kubelets run pods, pods on nodes without a kubelet do not end.
         self._ends = "real-pods" not in context.trial.cluster.capabilities
-        self._restarts = context.trial.candidate.kind != "attached"
+        self._impossible = {
+            *({"stopped"} if context.trial.candidate.kind == "attached" else ()),
+            *({"cut_off"} if context.trial.attachment.apiserver is None else ()),
+            *({"refused"} if "hold-bindings" not in context.trial.cluster.capabilities else ()),
+        }
         self._saved = saved_cases()
 
     def search(self) -> None:
@@ -64,7 +68,7 @@ class WorldSearches:
                 if (
                     search.first_wrong(known)
                     or search.first_wrong(corners(self._context.random, left_out))
-                    or search.generated(worlds(left_out, ends=self._ends, restarts=self._restarts), trial.seed)
+                    or search.generated(worlds(left_out, ends=self._ends, impossible=self._impossible), trial.seed)
                 ):
                     search.make_smaller()
                 else:

@@ -11,20 +11,21 @@ from schedproof.foundation.deadlines import OBJECT_SHOWN
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.oracle.manifest import occupants
 from schedproof.oracle.ports import port_conflicts
+from schedproof.stimulus.changes.binding_webhook import BindingGate
 from schedproof.stimulus.changes.candidate import CandidateChanges
 from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.changes.pods import HOLD, PodChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import FILLER, NEVER_STARTS, TOLERATE_ALL, Pod
+from schedproof.worlds.kinds import kind_of
 from schedproof.worlds.words import node_manifest
 from schedproof.worlds.world import (
     BESIDE,
-    CUT_OFF,
     DEVICE,
+    LOST,
     NODES,
     POOL,
     REQUIRED,
-    STOPPED,
     USUAL,
     Manifest,
     World,
@@ -53,19 +54,20 @@ class WorldSteps:
         between: Callable[[], object],
     ) -> None:
         self._trial, self._recorder, self._pods, self._nodes = context.trial, context.recorder, pods, nodes
-        self._ways = {STOPPED: candidate.down, CUT_OFF: candidate.apiserver_away}
-        self._between = between
-        self._absence = contextlib.ExitStack()
-        """What ends the absence of the candidate."""
-        self.is_away = False
-        """Whether the candidate is stopped or cut off."""
+        self._candidate, self._between = candidate, between
+        self._absence, self._until_end = contextlib.ExitStack(), contextlib.ExitStack()
+        """What ends the absence of the candidate, and what ends with the world."""
+        self._gate: BindingGate | None = None
+        self.absence = ""
+        """The kind of the step by which the candidate is away; "" if it is not."""
         self._shapes: dict[str, Manifest] = {}
         """The nodes' manifests as they are now."""
         self._named: dict[str, Pod] = {}
         self._own: dict[str, Manifest] = {}
         """The candidate's pods by their names in the world, as they are described there."""
         self._kinds: Mapping[str, Callable[[Manifest], None]] = {
-            "changed": self._is_changed, "gone": self._is_gone, "back": self._is_back, "away": self._goes_away,
+            "changed": self._is_changed, "gone": self._is_gone, "back": self._is_back,
+            "stopped": self._goes_away, "cut_off": self._goes_away,
             "there": self._is_there, "deleted": self._is_deleted, "ended": self._has_ended,
             "labelled": self._is_labelled,
         }  # fmt: skip
@@ -81,24 +83,40 @@ class WorldSteps:
             self._nodes.rejoin(name)
         for name in NODES:
             self._shape(name, next((node for node in world.nodes if node["name"] == name), None))
+        if any("refused" in step for step in world.steps):
+            self._gate = self._until_end.enter_context(self._candidate.hold_bindings())
+
+    def end(self) -> None:
+        """Let the candidate return, and refuse no more Bindings."""
+        self.end_absence()
+        self._until_end.close()
+        self._gate = None
 
     def do(self, step: Manifest) -> None:
         """Do a step, other than that a pod of the candidate comes or is created again."""
-        kind = next(kind for kind in self._kinds if kind in step)
-        self._kinds[kind](step)
+        self._kinds[kind_of(step).name](step)
 
     def end_absence(self) -> None:
         """Let the candidate return; nothing if it is not away."""
-        self.is_away = False
+        self.absence = ""
         self._absence.close()
 
     # -- pods of the candidate
 
-    def comes(self, described: Manifest) -> Pod:
-        """Create a pod for the candidate."""
+    def comes(self, step: Manifest) -> Pod:
+        """Create a pod for the candidate. If the step says so, its first Binding is refused, or its answer is lost."""
+        described, code = step["comes"], step.get("refused")
+        if code and self._gate is not None:
+            name = self._pods.next_name(described["name"])
+            self._gate.lose_answer(name) if code == LOST else self._gate.refuse(name, code, times=1)
         pod = self._pods.create(described["name"], plain=True, **self._spec(described))
         self._named[described["name"]], self._own[described["name"]] = pod, described
         return pod
+
+    def refuse_none(self) -> None:
+        """Refuse no Binding of the pods that have come."""
+        if self._gate is not None:
+            self._gate.accept()
 
     def recreated(self, name: str) -> tuple[Pod, Manifest] | None:
         """Delete a pod of the candidate, and create one of the same name as soon as it is gone.
@@ -162,9 +180,11 @@ class WorldSteps:
     # -- the candidate
 
     def _goes_away(self, step: Manifest) -> None:
-        if not self.is_away:
-            self._absence.enter_context(self._ways[step["away"]]())
-            self.is_away = True
+        if not self.absence:
+            kind = kind_of(step).name
+            away = self._candidate.down if kind == "stopped" else self._candidate.apiserver_away
+            self._absence.enter_context(away())
+            self.absence = kind
 
     # -- pods of others, and what becomes of pods
 

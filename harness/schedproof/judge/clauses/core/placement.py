@@ -153,6 +153,7 @@ def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str,
         + disabled_filters(history, first.binding.manifest)
         + _others(wrong[1:]),
         decisions=[ruled_table(ruling) for ruling in wrong[:5]],
+        misplaced=[ruling.binding.pod for ruling in wrong],
         rules=_rules(wrong),
         **evidence,
     )  # fmt: skip
