@@ -454,6 +454,8 @@ class WorldSearch(OfCase, kind="worlds"):
     seconds: Number = 0.0
     freed: dict[str, int] = Field(default_factory=dict)
     """`RULE, KIND OF STEP` to how many waiting pods were bound where the rule had kept them off before the step."""
+    disturbed: dict[str, int] = Field(default_factory=dict)
+    """`FAULT, WHAT` to how often a fault was on during a kind of step, or while a rule kept a pod off."""
     id: str = ""
     """The id of the smallest failing world, by which it can be repeated; empty if there is none."""
     world: dict[str, Any] | None = None

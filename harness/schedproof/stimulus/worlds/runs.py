@@ -80,6 +80,11 @@ class WorldRuns:
         """Uids of all pods of the last world, if something went wrong in it and it was not hurried."""
         self.freed: Counter[str] = Counter()
         """`RULE, KIND OF STEP` to how many pods came to be bound where a rule had kept them off before such a step."""
+        self.disturbed: Counter[str] = Counter()
+        """`FAULT, WHAT` to how often a fault was on while something happened: a kind of step, or what a pod waited for.
+
+        A fault is an absence of the candidate, or a refused Binding.
+        """
 
     def run(self, world: World, hurried: bool) -> Wrong | None:
         """Run a world, and return the first thing that goes wrong; None if nothing does.
@@ -134,6 +139,8 @@ class WorldRuns:
             self._world.do(step)
         elif again := self._world.recreated(step["recreated"]):
             self._waiting.append(_Waiting(*again))
+        if self._world.absence:
+            self._note_disturbed(self._world.absence, kind_of(step).name)
         if not self._world.absence:
             return self._free(step, number, hurried=hurried)
         self._note_fitting()
@@ -154,6 +161,9 @@ class WorldRuns:
         while last + 1 < len(steps) and steps[last + 1].get("together"):
             last += 1
         come = steps[number : last + 1]
+        for step in come:
+            if "refused" in step:
+                self._note_disturbed(f"refused {step['refused']}", "comes together" if last > number else "comes")
         if any(_may_leave(step["comes"]) for step in come) and (
             wrong := self._left_pending(self._waiting, number - 1, hurried=hurried)
         ):
@@ -277,6 +287,10 @@ class WorldRuns:
             return bool(rules)
         ends = "pod-affinity" in rules and not _ADDS.intersection(step)
         return ends and (bool(required(entry.described, "podAffinity")) or self._world.has_several_anti_terms)
+
+    def _note_disturbed(self, fault: str, kind: str) -> None:
+        rules = {reason.rule for entry in self._waiting for why in entry.nodes.values() for reason in why}
+        self.disturbed.update(f"{fault}, {what}" for what in {*rules, *({kind} - {fault})})
 
     def _note_freed(self, entry: _Waiting, step: Manifest) -> None:
         kind = kind_of(step).name

@@ -93,5 +93,6 @@ class WorldSearches:
             }  # fmt: skip
         self._context.recorder.add(WorldSearch(
             case=self._context.clause, worlds=search.count, tries=search.tries, seconds=round(seconds, 3),
-            freed=dict(self._runs.freed), **found,
+            freed=dict(self._runs.freed), disturbed=dict(self._runs.disturbed),
+            **found,
         ))  # fmt: skip
