@@ -8,7 +8,7 @@ InterPodAffinity, PodTopologySpread, VolumeBinding, VolumeZone and DynamicResour
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from schedproof.oracle.affinity import mismatches
 from schedproof.oracle.dra import ClaimedDevices, Inventory
@@ -31,6 +31,7 @@ def check(
     under_way: Iterable[Manifest] = (),
     storage: Storage | None = None,
     inventory: Inventory | None = None,
+    about: Collection[str] | None = None,
 ) -> dict[str, tuple[Reason, ...]]:
     """Each node's name, with all the reasons why the pod cannot run there; none means that it could.
 
@@ -46,6 +47,7 @@ def check(
             Affinity and spread count them if that favors the pod, each rule by itself.
         storage: claims and volumes; None if these are not known.
         inventory: ResourceClaims and devices; None if these are not known.
+        about: the names of the nodes that are asked about; None for all.
     """
     nodes = list(nodes)
     gates = [gate["name"] for gate in spec(pod).get("schedulingGates") or ()]
@@ -71,6 +73,7 @@ def check(
             *reasons("devices", devices.objections(node)),
         )
         for name, node in there.items()
+        if about is None or name in about
     }
 
 

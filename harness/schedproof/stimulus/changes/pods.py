@@ -8,7 +8,7 @@ import itertools
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -288,13 +288,15 @@ class PodChanges:
             return self.was_bound(pod)
         return not all(self.objections(self._recorder.pods[pod.uid]).values())
 
-    def objections(self, manifest: Mapping[str, Any]) -> dict[str, tuple[Reason, ...]]:
+    def objections(
+        self, manifest: Mapping[str, Any], about: Collection[str] | None = None
+    ) -> dict[str, tuple[Reason, ...]]:
         """Return node to the oracle's reasons against it for a pod, in the current state; empty where the pod fits.
 
-        The rules are those of kube-scheduler with the candidate's configuration.
+        The rules are those of kube-scheduler with the candidate's configuration. `about`: only these nodes.
         """
-        manifest = as_configured(self._history, manifest)
-        return check(dict(manifest), list(self._recorder.nodes.values()), list(self._recorder.pods.values()))
+        manifest, nodes = as_configured(self._history, manifest), list(self._recorder.nodes.values())
+        return check(dict(manifest), nodes, list(self._recorder.pods.values()), about=about)
 
     @functools.cached_property
     def _history(self) -> History:

@@ -24,7 +24,7 @@ from schedproof.stimulus.worlds.steps import HOSTNAME, WorldSteps
 from schedproof.worlds.kinds import kind_of
 from schedproof.worlds.parts import RULES_OF_PODS
 from schedproof.worlds.search import Wrong
-from schedproof.worlds.world import Manifest, World, required
+from schedproof.worlds.world import NODES, Manifest, World, required
 
 _HURRIED = AGAIN
 """The deadline of a pod to be bound while a world is made smaller; milliseconds are usual."""
@@ -40,10 +40,12 @@ class _Waiting:
 
     pod: Pod
     described: Manifest
-    before: Mapping[str, tuple[Reason, ...]] = dataclasses.field(default_factory=dict)
-    """Each node's reasons against it after the step before; empty for a pod that has just come."""
+    before: Mapping[str, tuple[Reason, ...]] | None = None
+    """Each node's reasons against it after the step before; None for a pod that has just come."""
     nodes: Mapping[str, tuple[Reason, ...]] = dataclasses.field(default_factory=dict)
-    """Those when it was last looked at."""
+    """Those when it was last looked at, of the nodes of worlds: by its selector, it fits on no other."""
+    looked: int = 0
+    """The number of records at that time."""
     decided: bool = False
     """Whether a fence has shown that the candidate has decided on it."""
     fitted: bool = False
@@ -221,8 +223,10 @@ class WorldRuns:
     def _looked_at(self) -> list[_Waiting]:
         """Return the pods that wait and are there, with what is against each on the nodes as they are now."""
         self._waiting = [entry for entry in self._waiting if entry.pod.uid in self._recorder.pods]
+        now = len(self._recorder.records)
         for entry in self._waiting:
-            entry.nodes = self._pods.objections(self._recorder.pods[entry.pod.uid])
+            if entry.looked != now:
+                entry.nodes, entry.looked = self._pods.objections(self._recorder.pods[entry.pod.uid], NODES), now
         return self._waiting
 
     def _note_fitting(self) -> None:
@@ -282,7 +286,7 @@ class WorldRuns:
         if not self._owes(entry.nodes):
             return True
         room = [node for node, why in entry.nodes.items() if not why]
-        rules = {reason.rule for node in room for reason in entry.before.get(node, ())} & RULES_OF_PODS
+        rules = {reason.rule for node in room for reason in (entry.before or {}).get(node, ())} & RULES_OF_PODS
         if not rules or self._trial.candidate.kind == "extender":
             return bool(rules)
         ends = "pod-affinity" in rules and not _ADDS.intersection(step)
@@ -294,7 +298,7 @@ class WorldRuns:
 
     def _note_freed(self, entry: _Waiting, step: Manifest) -> None:
         kind = kind_of(step).name
-        against = entry.before.get(self._pods.node_of(entry.pod), _GONE) if entry.before else ()
+        against = () if entry.before is None else entry.before.get(self._pods.node_of(entry.pod), _GONE)
         for rule in {reason.rule for reason in against}:
             self.freed[f"{rule}, {kind}"] += 1
 
@@ -304,7 +308,7 @@ class WorldRuns:
         return {} if seen is None else self._pods.objections(seen)
 
     def _is_owed(self, pod: Pod) -> bool:
-        return self._owes(self._objections(pod))
+        return any(self._owes(entry.nodes) for entry in self._looked_at() if entry.pod == pod)
 
     def _owes(self, nodes: Mapping[str, tuple[Reason, ...]]) -> bool:
         """Return whether a pod with these reasons against nodes fits on one that is not overcommitted."""
