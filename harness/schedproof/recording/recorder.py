@@ -7,15 +7,17 @@ import json
 import math
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 from schedproof.clusters.api import Api, Manifest, Watch
+from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.disk import FREE_SPACE, DiskSpace
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.private import make_private, open_private
 from schedproof.foundation.redaction import SECRETS
-from schedproof.foundation.waiting import NotYet
+from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.acts import Missed, Run, RunEnd, Tried, Trouble
 from schedproof.history.history import History
 from schedproof.history.index import Index
@@ -166,6 +168,21 @@ class Recorder:
             # Other programs write to this disk as well, and not all report when they cannot.
             self._failure = self._disk.exit_error()
         return self._failure
+
+    def await_shown(self, missing: Callable[[], str], deadline: Deadline, what: str) -> None:
+        """Wait until the watches have shown something: until `missing` returns no text about what they have not.
+
+        Raises:
+            DeadlineExceededError: the deadline passed; quotes that text.
+            HostError: the recording has ended.
+        """
+
+        def probe() -> None:
+            self.check()
+            if text := missing():
+                raise NotYet(text)
+
+        wait_for(probe, deadline, what=what, wake=self.changed)
 
     def require_shown(self, resource: str, manifest: Manifest) -> None:
         """Require that the watch of a resource has shown this version of an object.

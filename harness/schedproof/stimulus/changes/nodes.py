@@ -13,7 +13,6 @@ from schedproof.clusters.nodes import CORDONED, is_ready
 from schedproof.clusters.spec import NodeSpec
 from schedproof.daemons.kwok import UNPLAYED
 from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
-from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.acts import Emptied
 from schedproof.oracle.resources import allocatable
 from schedproof.stimulus.context import Context
@@ -142,21 +141,19 @@ class NodeChanges:
         self._await_recorded(node, wanted)
 
     def _await_recorded(self, node: str, wanted: Callable[[Manifest], bool]) -> None:
-        def probe() -> None:
-            self._recorder.check()
+        def missing() -> str:
             seen = self._recorder.nodes.get(node)
-            if seen is None or not wanted(seen):
-                raise NotYet("it does not exist" if seen is None else f"its taints are {sorted(_taints(seen))}")
+            if seen is None:
+                return "it does not exist"
+            return "" if wanted(seen) else f"its taints are {sorted(_taints(seen))}"
 
-        wait_for(probe, NODE_READY, what=f"node {node} to have the expected state", wake=self._recorder.changed)
+        self._recorder.await_shown(missing, NODE_READY, f"node {node} to have the expected state")
 
     def _await_gone(self, nodes: Collection[str]) -> None:
-        def probe() -> None:
-            self._recorder.check()
-            if left := sorted(self._recorder.nodes.keys() & set(nodes)):
-                raise NotYet(f"{', '.join(left)} still exist")
+        def left() -> str:
+            return ", ".join(sorted(self._recorder.nodes.keys() & set(nodes)))
 
-        wait_for(probe, OBJECT_GONE, what="nodes to be deleted", wake=self._recorder.changed)
+        self._recorder.await_shown(left, OBJECT_GONE, "nodes to be deleted")
 
     def add(self, name: str, **capacity: str) -> None:
         """Add a node like the others except for `capacity`; wait for its readings if the candidate needs them.

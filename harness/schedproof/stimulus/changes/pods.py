@@ -16,7 +16,7 @@ from schedproof.candidate.subjects import Subject, subjects_of
 from schedproof.clusters.api import Conflict, Manifest, NotFound, side_by_side
 from schedproof.documents.manifests import merged
 from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
-from schedproof.foundation.waiting import NotYet, until, wait_for
+from schedproof.foundation.waiting import until
 from schedproof.history.acts import Lift, PodCreated, Tolerates
 from schedproof.history.history import History
 from schedproof.judge.rulings.configuration import as_configured
@@ -174,13 +174,10 @@ class PodChanges:
 
     def _await_shown(self, pod: Pod) -> None:
         """Wait until the watch shows the pod; on a busy machine it is behind the apiserver's response."""
-
-        def probe() -> None:
-            self._recorder.check()
-            if pod.uid not in self._recorder.shown:
-                raise NotYet("the watch has not shown it")
-
-        wait_for(probe, OBJECT_SHOWN, what=f"the watch to show {pod.name}", wake=self._recorder.changed)
+        shown = self._recorder.shown
+        self._recorder.await_shown(
+            lambda: "" if pod.uid in shown else "it has not", OBJECT_SHOWN, f"the watch to show {pod.name}"
+        )
 
     def fill(self, node: str, *, ends: str = "", lingers: bool = False, **leaving: str) -> Pod:
         """Fill a node, except for the amounts in `leaving` (cpu="500m", memory="1Gi"), with a pod bound from the start.
@@ -264,13 +261,12 @@ class PodChanges:
             self._await_phase(pod, "Running")
         self._api.delete("pods", pod.name, pod.namespace, uid=pod.uid, grace=_GRACE if runs else 0)
 
-        def terminating() -> None:
-            self._recorder.check()
+        def missing() -> str:
             seen = self._recorder.pods.get(pod.uid)  # None: the candidate has deleted it without grace period
-            if seen is not None and "deletionTimestamp" not in seen["metadata"]:
-                raise NotYet("it has no deletionTimestamp")
+            is_there = seen is not None and "deletionTimestamp" not in seen["metadata"]
+            return "it has no deletionTimestamp" if is_there else ""
 
-        wait_for(terminating, OBJECT_GONE, what=f"{pod.name} to be terminating", wake=self._recorder.changed)
+        self._recorder.await_shown(missing, OBJECT_GONE, f"{pod.name} to be terminating")
 
     # -- as the watch has shown them
 
@@ -363,13 +359,11 @@ class PodChanges:
         self.patch(pod, {"spec": {field: containers}}, "resize")
 
     def _await_phase(self, pod: Pod, phase: str) -> None:
-        def probe() -> None:
-            self._recorder.check()
+        def missing() -> str:
             status = self._recorder.pods.get(pod.uid, {}).get("status", {})
-            if status.get("phase") != phase:
-                raise NotYet(f"its status is {status}")
+            return "" if status.get("phase") == phase else f"its status is {status}"
 
-        wait_for(probe, POD_PHASE, what=f"{pod.name} to be {phase}", wake=self._recorder.changed)
+        self._recorder.await_shown(missing, POD_PHASE, f"{pod.name} to be {phase}")
 
     @property
     def unbound_variations(self) -> set[str]:
@@ -392,12 +386,11 @@ class PodChanges:
         side_by_side(self._delete_pod, pods)
         uids = {pod.uid for pod in pods}
 
-        def gone() -> None:
-            self._recorder.check()
-            if left := uids & self._recorder.pods.keys():
-                raise NotYet(f"{len(left)} pods are still there")
+        def left() -> str:
+            still = uids & self._recorder.pods.keys()
+            return f"{len(still)} pods are still there" if still else ""
 
-        wait_for(gone, OBJECT_GONE, what="deleted pods to go", wake=self._recorder.changed)
+        self._recorder.await_shown(left, OBJECT_GONE, "deleted pods to go")
 
     def _delete_pod(self, pod: Pod) -> None:
         with contextlib.suppress(NotFound, Conflict):
@@ -426,13 +419,12 @@ class PodChanges:
         changed = self._api.merge("pods", pod.name, patch, pod.namespace)
         version = int(changed["metadata"]["resourceVersion"])
 
-        def shown() -> None:
-            self._recorder.check()
+        def missing() -> str:
             seen = self._recorder.pods.get(pod.uid)
-            if seen is not None and int(seen["metadata"]["resourceVersion"]) < version:
-                raise NotYet(f"it has {seen['metadata'].get('labels')}")
+            is_behind = seen is not None and int(seen["metadata"]["resourceVersion"]) < version
+            return f"it shows {seen['metadata'].get('labels')}" if seen is not None and is_behind else ""
 
-        wait_for(shown, OBJECT_SHOWN, what=f"the watch to show {pod.name} relabelled", wake=self._recorder.changed)
+        self._recorder.await_shown(missing, OBJECT_SHOWN, f"the watch to show {pod.name} relabelled")
 
     def burst(self, pod: Pod, annotation: str, count: int) -> None:
         """Write `count` values of an annotation of a pod one after the other, without pauses."""

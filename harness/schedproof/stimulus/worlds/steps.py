@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from schedproof.foundation.deadlines import OBJECT_SHOWN
-from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.oracle.manifest import occupants
 from schedproof.oracle.ports import port_conflicts
 from schedproof.stimulus.changes.binding_webhook import BindingGate
@@ -236,13 +235,10 @@ class WorldSteps:
 
     def _await_placed(self, pod: Pod) -> None:
         """Wait until the watch has shown a pod on its node: the step that ends a pod skips pods without one."""
-
-        def probe() -> None:
-            self._recorder.check()
-            if not self._pods.was_bound(pod):
-                raise NotYet("the watch is behind")
-
-        wait_for(probe, OBJECT_SHOWN, what=f"the watch to show {pod.name} on its node", wake=self._recorder.changed)
+        self._recorder.await_shown(
+            lambda: "" if self._pods.was_bound(pod) else "it has not", OBJECT_SHOWN,
+            f"the watch to show {pod.name} on its node",
+        )  # fmt: skip
 
     def _namespace(self, elsewhere: str) -> str:
         return self._beside if elsewhere == BESIDE else elsewhere
