@@ -108,3 +108,21 @@ def test_preference_is_invalid_if_not_all_nodes_are_scored(percentage: int | Non
 def test_few_nodes_are_all_scored() -> None:
     h = configured("network/flip", percentageOfNodesToScore=50)
     told(h.verdict(), "invalid", "not-tried")
+
+
+@pytest.mark.parametrize(
+    ("excluded", "key", "outcome"),
+    [
+        ("core/taint-noschedule", "node.kubernetes.io/not-ready", "passed"),
+        ("core/taint-noschedule", "reserved", "failed"),
+        ("core/host-port", "node.kubernetes.io/not-ready", "failed"),
+    ],
+)
+def test_a_node_that_is_not_ready_takes_pods_if_taints_do_not_count(excluded: str, key: str, outcome: str) -> None:
+    h = HistoryBuilder("core/fit-cpu", exclusions=[{"clause": excluded, "reason": "not supported"}])
+    h.node("node-1", taints=[{"key": key, "effect": "NoSchedule"}])
+    h.seen()
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    assert h.verdict("core/feasible").outcome == outcome

@@ -420,3 +420,8 @@ class History:
     @functools.cached_property
     def exclusions(self) -> tuple[Exclusion, ...]:
         return tuple(Exclusion(**exclusion) for exclusion in self.run.candidate.exclusions)
+
+    @functools.cached_property
+    def excluded(self) -> frozenset[str]:
+        """The clauses that the candidate excludes."""
+        return frozenset(exclusion.clause for exclusion in self.exclusions)

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schedproof.candidate.scheduler_config import profile_of
+from schedproof.candidate.subjects import CLAUSES, Subject
 from schedproof.history.history import History
 from schedproof.judge.rulings.extender_calls import configuration
 
@@ -30,13 +31,15 @@ _FILTERS = frozenset(
         "PodTopologySpread", "TaintToleration", "VolumeBinding", "VolumeZone",
     }
 )  # fmt: skip
+_UNREADY = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoSchedule"}
+"""Admission taints each new node like this (TaintNodesByCondition), and the node controller removes it."""
 _ALL_ARE_SCORED = 100
 """With fewer nodes a scheduler looks at all of them, whatever the percentage."""
 
 
 def as_configured(history: History, pod: Mapping[str, Any]) -> Mapping[str, Any]:
     """The pod with the affinity that its scheduler adds, and without the resources that it ignores, for the default
-    rules.
+    rules. If taints do not count for the candidate, it tolerates the one that a node has until it is ready.
     """
     profile = _profile(history, pod["spec"].get("schedulerName", ""))
     added = _args(profile, "NodeAffinity").get("addedAffinity") or {}
@@ -44,9 +47,12 @@ def as_configured(history: History, pod: Mapping[str, Any]) -> Mapping[str, Any]
     names, groups = set(fit.get("ignoredResources") or ()), set(fit.get("ignoredResourceGroups") or ())
     names |= {resource["name"] for resource in managed_apart(history)}
     terms = (added.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms")
-    if terms is None and not names and not groups:
+    taints_count = history.excluded.isdisjoint(CLAUSES[Subject.TAINTS])
+    if terms is None and not names and not groups and taints_count:
         return pod
     changed = copy.deepcopy(dict(pod))
+    if not taints_count:
+        changed["spec"]["tolerations"] = [*(changed["spec"].get("tolerations") or ()), _UNREADY]
     if terms is not None:
         _require(changed["spec"], terms)
     for container in (*changed["spec"].get("containers", ()), *changed["spec"].get("initContainers", ())):

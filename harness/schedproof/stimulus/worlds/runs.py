@@ -279,8 +279,8 @@ class WorldRuns:
         """Return whether nothing is expected of a waiting pod that fits now.
 
         - All nodes on which it fits are overcommitted: for core/fit-overcommitted.
-        - Another pod's end freed it of a rule about pods, and kube-scheduler is known not to try it again then: see
-          docs/kubernetes.md.
+        - Another pod's end, or a change of a node, freed it of a rule about pods, and kube-scheduler is known not to
+          try it again then: see docs/kubernetes.md.
         - Such a rule kept it off, and the candidate is an extender: kube-scheduler decides when to try it again.
         """
         if not self._owes(entry.nodes):
@@ -289,8 +289,12 @@ class WorldRuns:
         rules = {reason.rule for node in room for reason in (entry.before or {}).get(node, ())} & RULES_OF_PODS
         if not rules or self._trial.candidate.kind == "extender":
             return bool(rules)
-        ends = "pod-affinity" in rules and not _ADDS.intersection(step)
-        return ends and (bool(required(entry.described, "podAffinity")) or self._world.has_several_anti_terms)
+        if "pod-affinity" not in rules:
+            return False
+        if "changed" in step:
+            return self._world.most_anti_terms > 0
+        ends = not _ADDS.intersection(step)
+        return ends and (bool(required(entry.described, "podAffinity")) or self._world.most_anti_terms > 1)
 
     def _note_disturbed(self, fault: str, kind: str) -> None:
         rules = {reason.rule for entry in self._waiting for why in entry.nodes.values() for reason in why}

@@ -71,13 +71,13 @@ class WorldSteps:
             "labelled": self._is_labelled,
         }  # fmt: skip
 
-    has_several_anti_terms = False
-    """Whether a pod of the world has more than one required term of anti-affinity."""
+    most_anti_terms = 0
+    """How many required terms of anti-affinity a pod of the world has, at most."""
 
     def begin(self, world: World) -> None:
         """Forget the pods of the world before, and make the nodes what they are in this one."""
         self._named, self._own = {}, {}
-        self.has_several_anti_terms = any(len(required(pod, "podAntiAffinity")) > 1 for pod in world.pods)
+        self.most_anti_terms = max((len(required(pod, "podAntiAffinity")) for pod in world.pods), default=0)
         for name in self._nodes.absent:
             self._nodes.rejoin(name)
         for name in NODES:

@@ -98,8 +98,7 @@ def judge_feasible(history: History, _case: str) -> Finding:
 
     Pods of excluded clauses are left out.
     """
-    excluded = {exclusion.clause for exclusion in history.exclusions}
-    own = history.own_pods().keys() - {pod.uid for pod in history.test_pods() if pod.case in excluded}
+    own = history.own_pods().keys() - {pod.uid for pod in history.test_pods() if pod.case in history.excluded}
     bindings = sorted((b for uid, b in history.bindings.items() if uid in own), key=lambda binding: binding.rv)
     if not bindings:
         return invalid("nothing-bound", "no pod was bound")
