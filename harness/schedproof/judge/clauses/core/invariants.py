@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
@@ -13,11 +12,11 @@ from schedproof.history.observations import Admission, ApiRequest, ExtenderCall,
 from schedproof.history.world import key
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.clauses.core.placement import bound_unshown, left_unbound
+from schedproof.judge.rulings.evictions import beneficiaries, in_vain
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.lateness import is_overdue
-from schedproof.judge.rulings.removals import Removal, created_by_candidate, pod_of, removals
+from schedproof.judge.rulings.removals import created_by_candidate, pod_of, removals
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-from schedproof.oracle.manifest import priority
 
 _APART = 1.0
 """Seconds: the audit log and the tap see the same event at different times."""
@@ -169,37 +168,14 @@ def _unshown(history: History, alive: Mapping[str, Manifest]) -> Iterator[tuple[
 
 
 def _removed(history: History, own: Mapping[str, Manifest]) -> Iterator[str]:
-    """The candidate's pods whose end it caused although no pod of higher priority waited."""
+    """The candidate's pods whose end it caused although no pod of higher priority waited, or none that this helped."""
     for removal in removals(history):
-        if (pod := own.get(removal.uid)) is not None and not _makes_room(history, removal, pod, own):
+        if removal.uid not in own:
+            continue
+        waited = beneficiaries(history, removal)
+        if why := in_vain(history, removal) if waited else "no pod of higher priority waited for its place":
             about = "" if removal.request.name else f", which ended {removal.pod}"
-            yield f"{_request(removal.request)}{about}: no pod of higher priority waited for its place"
-
-
-def _makes_room(history: History, removal: Removal, pod: Manifest, own: Mapping[str, Manifest]) -> bool:
-    """Whether a pod of higher priority that may preempt waited when a pod was removed.
-
-    One that was bound or deleted within the claimed freshness before counts as well: the candidate did not have to know
-    that.
-    """
-    before = history.world.at(int(removal.rv) - 1) if math.isfinite(removal.rv) else history.world.latest()
-    waiting = {
-        found["metadata"]["uid"]
-        for found in before.pods.values()
-        if not found["spec"].get("nodeName") and not found["spec"].get("schedulingGates")
-    }
-
-    def waited(uid: str) -> bool:
-        if uid in waiting:
-            return True
-        over = [event.at for events in (history.bindings, history.endings) if (event := events.get(uid)) is not None]
-        late = min(over, default=math.inf)
-        return late <= removal.at and not is_overdue(history, late, removal.at, history.claims.timing.freshness)
-
-    return any(
-        priority(other) > priority(pod) and other["spec"].get("preemptionPolicy") != "Never" and waited(uid)
-        for uid, other in own.items()
-    )
+            yield f"{_request(removal.request)}{about}: {why}"
 
 
 def _by_harness(history: History, pod: str, attempt: Attempt) -> bool:
