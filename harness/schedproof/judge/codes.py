@@ -528,7 +528,7 @@ CODES: Mapping[str, Code] = {
         "run it again; if it happens again, the candidate does not follow nodes and pods",
     ),
     "worse-victims": Code(
-        "pods were evicted on another node than the node that kube-scheduler's order prefers",
+        "other pods were evicted than those that kube-scheduler's order prefers",
         "compare victims as the clause says, or claim `preemption: {choice: any}`",
     ),
     "wrong-allocation": Code(

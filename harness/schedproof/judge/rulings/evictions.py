@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from schedproof.history.history import History
@@ -18,7 +18,7 @@ from schedproof.history.watched import Binding
 from schedproof.history.world import Manifest, State
 from schedproof.judge.rulings.configuration import as_configured
 from schedproof.judge.rulings.lateness import is_overdue
-from schedproof.judge.rulings.removals import Removal, removals
+from schedproof.judge.rulings.removals import Removal
 from schedproof.oracle.coverage import unmodelled
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.manifest import priority
@@ -57,9 +57,10 @@ def beneficiaries(history: History, removal: Removal) -> list[Manifest]:
     ]
 
 
-def in_vain(history: History, removal: Removal) -> str:
+def in_vain(history: History, removal: Removal, evicted: Sequence[Removal]) -> str:
     """Why an eviction could help none of the pods of higher priority that waited; "" if it may have helped.
 
+    `evicted`: all `removals` of the history.
     Of these, only those count that waited in one of the views. It helped none if in no view one of them fits without
     pods of lower priority, whether all of them are gone, those of the victim's node, or those that the candidate has
     evicted. With a single one, it did not help either if that has room in every view as soon as earlier victims are
@@ -74,10 +75,8 @@ def in_vain(history: History, removal: Removal) -> str:
     preemptors = [pod for pod in preemptors if _waited_until(history, pod) > seen]
     if any(_unmodelled(pod, history.world.at(last)) for pod in preemptors):
         return ""
-    views = _views(history, last)
-    evicted = removals(history)
     uids = {other.uid for other in evicted}
-    if not any(_helps(history, pod, node, view, uids) for pod in preemptors for view in views):
+    if not any(_helps(history, pod, node, view, uids) for view in _views(history, last) for pod in preemptors):
         names = ", ".join(str(pod["metadata"]["name"]) for pod in preemptors) or "no pod"
         return f"even without pods of lower priority there was no room on {node} for what waited ({names})"
     if len(preemptors) > 1:
@@ -91,35 +90,36 @@ def in_vain(history: History, removal: Removal) -> str:
         and _is_there(history, other, last)
     }
     for place in sorted({*leaving.values()}):
-        if all(_fits(history, preemptors[0], place, view, leaving) for view in views):
+        if all(_fits(history, preemptors[0], place, view, leaving) for view in _views(history, last)):
             name = preemptors[0]["metadata"]["name"]
             return f"earlier victims were terminating on {place}, and without them there was room for {name}"
     return ""
 
 
-def given_away(history: History, binding: Binding) -> str:
+def given_away(history: History, binding: Binding, evicted: Sequence[Removal]) -> str:
     """Which pod of higher priority lost the room that was made for it to a pod that was bound; "" if none did.
 
     The pod was created when the victims had been terminating for longer than the claimed freshness. In every view, the
-    one for which they were evicted fits without them, on their node only, and no longer beside the pod.
+    one for which they were evicted fits without them, on their node only, and no longer beside the pod. `evicted`: all
+    `removals` of the history.
     """
     last, within = binding.rv - 1, history.claims.timing.freshness
-    evicted = [removal for removal in removals(history) if removal.rv < binding.rv]
-    made = [removal for removal in evicted if _node(history, removal) == binding.node]
+    before = [removal for removal in evicted if removal.rv < binding.rv]
+    made = [removal for removal in before if _node(history, removal) == binding.node]
     created = next((pod.at for pod in history.test_pods() if pod.uid == binding.uid), -math.inf)
-    state = history.world.at(last)
     for removal in made:
         if not is_overdue(history, removal.at, created, within):
             continue
+        state = history.world.at(last)
         waiting = [pod for pod in beneficiaries(history, removal) if _waited_until(history, pod) > binding.rv]
         if len(waiting) != 1 or _name(lost := waiting[0]) not in state.pods:
             continue
         if priority(lost) <= priority(binding.manifest) or _unmodelled(lost, state):
             continue
-        gone, views = {removal.uid for removal in evicted}, _views(history, last)
+        gone, views = {removal.uid for removal in before}, list(_views(history, last))
         kept = all(_fits(history, lost, binding.node, view, gone) for view in views)
         beside = any(_fits(history, lost, binding.node, view, gone, binding.manifest) for view in views)
-        elsewhere = any(_fits(history, lost, node, view, ()) for view in views for node in view.nodes)
+        elsewhere = any(not all(_objections(history, lost, view, ()).values()) for view in views)
         if kept and not beside and not elsewhere:
             return str(lost["metadata"]["name"])
     return ""
@@ -155,7 +155,7 @@ def _is_there(history: History, removal: Removal, rv: int) -> bool:
     return pod is not None and pod["metadata"]["uid"] == removal.uid
 
 
-def _views(history: History, last: int) -> list[State]:
+def _views(history: History, last: int) -> Iterator[State]:
     """The views of nodes and of pods that the candidate may have had at a revision, newest first.
 
     It knows its own bindings: see `rule_binding`.
@@ -175,11 +175,9 @@ def _views(history: History, last: int) -> list[State]:
         }
         return dataclasses.replace(view, pods={**placed, **shown})
 
-    return [
-        known(world.view(nodes, pods))
-        for nodes in world.revisions("nodes", min(seen.nodes, last), last)
-        for pods in world.revisions("pods", min(seen.pods, last), last)
-    ]
+    for nodes in world.revisions("nodes", min(seen.nodes, last), last):
+        for pods in world.revisions("pods", min(seen.pods, last), last):
+            yield known(world.view(nodes, pods))
 
 
 def _waited_until(history: History, pod: Manifest) -> float:
@@ -200,19 +198,24 @@ def _helps(history: History, pod: Manifest, node: str, view: State, evicted: Abs
     here = {uid for uid, other in lower.items() if other["spec"].get("nodeName") == node}
     if _fits(history, pod, node, view, here) or _fits(history, pod, node, view, evicted & lower.keys()):
         return True
-    return any(_fits(history, pod, name, view, lower) for name in view.nodes)
+    return not all(_objections(history, pod, view, lower).values())
 
 
 def _fits(
     history: History, pod: Manifest, node: str, view: State, gone: Collection[str], beside: Manifest | None = None
 ) -> bool:
     """Whether a pod has room on a node in a view, without the pods of these uids, and beside one more."""
+    return not _objections(history, pod, view, gone, beside).get(node, ("is gone",))
+
+
+def _objections(
+    history: History, pod: Manifest, view: State, gone: Collection[str], beside: Manifest | None = None
+) -> Mapping[str, Sequence[object]]:
     others = [other for other in view.pods.values() if _uid(other) not in gone] + ([beside] if beside else [])
-    found = check(
+    return check(
         as_configured(history, pod), view.nodes.values(), others, view.namespaces,
         storage=view.storage, inventory=view.inventory,
     )  # fmt: skip
-    return not found.get(node, ("is gone",))
 
 
 def _uid(pod: Manifest) -> str:

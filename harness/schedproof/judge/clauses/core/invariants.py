@@ -169,11 +169,12 @@ def _unshown(history: History, alive: Mapping[str, Manifest]) -> Iterator[tuple[
 
 def _removed(history: History, own: Mapping[str, Manifest]) -> Iterator[str]:
     """The candidate's pods whose end it caused although no pod of higher priority waited, or none that this helped."""
-    for removal in removals(history):
+    evicted = removals(history)
+    for removal in evicted:
         if removal.uid not in own:
             continue
         waited = beneficiaries(history, removal)
-        if why := in_vain(history, removal) if waited else "no pod of higher priority waited for its place":
+        if why := in_vain(history, removal, evicted) if waited else "no pod of higher priority waited for its place":
             about = "" if removal.request.name else f", which ended {removal.pod}"
             yield f"{_request(removal.request)}{about}: {why}"
 

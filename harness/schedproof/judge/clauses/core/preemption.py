@@ -81,14 +81,15 @@ def _wrong_eviction(
                 f"{named(history, victim)} was evicted, but no pod with a higher priority that may preempt was "
                 f"waiting ({', '.join(named(history, pod) for pod in preemptors)})",
             )
+    everything = removals(history)
     for victim, removal in causes:
-        if why := in_vain(history, removal):
+        if why := in_vain(history, removal, everything):
             return failed("needless-eviction", f"{named(history, victim)} was evicted, without need: {why}")
         if shorter := shortened_grace(history, removal):
             return failed("grace-period-shortened", f"{named(history, victim)} was evicted {shorter}")
     for pod in history.test_pods(case):
         binding = history.bindings.get(pod.uid)
-        if causes and binding is not None and (loser := given_away(history, binding)):
+        if causes and binding is not None and (loser := given_away(history, binding, everything)):
             return failed(
                 "room-given-away",
                 f"{named(history, pod)} was bound to {binding.node}, where pods were evicted for {loser}, which waited "
