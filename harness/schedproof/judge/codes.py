@@ -451,6 +451,11 @@ CODES: Mapping[str, Code] = {
         "a part of the record that the clause needs is lost",
         "the finding names what is lost; of calls that are too long: try fewer or smaller nodes, or HTTP/1.1",
     ),
+    "report-untrue": Code(
+        "a pod was reported as Unschedulable although it fitted on a node all the time",
+        "write PodScheduled=False with the reason Unschedulable only after all nodes were found infeasible; for other "
+        "causes, use another reason",
+    ),
     "rights-not-recorded": Code(
         "the record does not have the candidate's declared rights",
         "run the candidate again with this version",

@@ -1,12 +1,12 @@
 """Whether a report that a pod is Unschedulable was so in some view that the candidate may have had.
 
-Source: PodReasonUnschedulable in k8s.io/api/core/v1: "the scheduler can't schedule the pod right now, for example due to
-insufficient resources in the cluster".
+Source: PodReasonUnschedulable in k8s.io/api/core/v1: "the scheduler can't schedule the pod right now, for example due
+to insufficient resources in the cluster".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
 from schedproof.history.history import History
 from schedproof.history.observations import WatchEvent
@@ -21,22 +21,27 @@ def untrue_reports(history: History) -> Iterator[tuple[WatchEvent, str]]:
     """The versions of pods with a new report that was true in no view, and a node where the pod fitted in all of them.
 
     A report is the condition PodScheduled=False with the reason Unschedulable. Only what nothing of the candidate's own
-    can explain counts: see `_has_rules_of_its_own`. The views go back to what the candidate had seen when the pod came,
-    because a report may be written long after the decision. The pod fitted on a node for certain if it fits on each
-    version of it beside all pods that were there, or that the candidate tried to bind there, at any time of these views.
+    can explain counts: see `_has_rules_of_its_own`. Nothing counts if requests are missing from the audit log. The
+    views go back to what the candidate had seen when the pod came, because a report may be written long after the
+    decision. The pod fitted on a node for certain if each version of it fits on each version of the node, beside all
+    pods that were there, or that the candidate tried to bind there, at any time of these views.
     """
-    if _has_rules_of_its_own(history):
+    if history.lost_requests or _has_rules_of_its_own(history):
         return
-    own, came, said = history.own_pods(), dict[str, int](), dict[str, object]()
+    own, said = history.own_pods(), dict[str, object]()
+    versions: dict[str, list[WatchEvent]] = {}
+    """By uid, the events in which a pod's spec or its labels changed."""
     for event in history.of(WatchEvent):
         if event.resource != "pods" or event.type == "DELETED":
             continue
         uid = event.object["metadata"]["uid"]
-        came.setdefault(uid, event.rv)
+        before = versions.setdefault(uid, [])
+        if not before or _asks(before[-1].object) != _asks(event.object):
+            before.append(event)
         report = _report(event.object)
         if report is not None and report != said.get(uid) and uid in own:
             waits = not event.object["spec"].get("nodeName")
-            if waits and (node := _fitted(history, event, came[uid])):
+            if waits and (node := _fitted(history, event, before)):
                 yield event, node
         said[uid] = report
 
@@ -44,9 +49,20 @@ def untrue_reports(history: History) -> Iterator[tuple[WatchEvent, str]]:
 def _report(pod: Manifest) -> object:
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if (condition["type"], condition["status"]) == ("PodScheduled", "False"):
-            if condition.get("reason") == "Unschedulable":
-                return condition.get("message"), condition.get("lastTransitionTime"), condition.get("lastProbeTime")
+            of_reason = condition.get("reason") == "Unschedulable"
+            return (condition.get("message"), condition.get("lastTransitionTime")) if of_reason else None
     return None
+
+
+def _asks(pod: Manifest) -> object:
+    return pod["spec"], pod["metadata"].get("labels")
+
+
+def _holds(pod: Manifest) -> object:
+    """What a pod on a node holds there; a resize changes it."""
+    status = pod.get("status") or {}
+    statuses = [(one.get("name"), one.get("resources")) for one in status.get("containerStatuses") or ()]
+    return pod["spec"].get("containers"), pod["spec"].get("resources"), statuses, status.get("resources")
 
 
 def _has_rules_of_its_own(history: History) -> bool:
@@ -63,13 +79,13 @@ def _has_rules_of_its_own(history: History) -> bool:
     return candidate.kind == "attached" or changed or bool(extended) or waits or "gang" in claims.features
 
 
-def _fitted(history: History, event: WatchEvent, came: int) -> str:
+def _fitted(history: History, event: WatchEvent, versions: Sequence[WatchEvent]) -> str:
     """The node where a pod fitted in all views from its coming to its report; "" if there is none, or it is not known.
 
     Nothing on record shows where a pod with volumes or claims was counted before its Binding was tried.
     """
     pod, last = event.object, event.rv - 1
-    seen = history.seen_before(came)
+    seen = history.seen_before(versions[0].rv)
     first_nodes, first = min(seen.nodes, last), min(seen.pods, last)
     state, own = history.world.at(last), history.own_pods()
     waiting = [
@@ -84,14 +100,16 @@ def _fitted(history: History, event: WatchEvent, came: int) -> str:
     ):
         return ""
     tried = _tried(history, event, first)
-    manifest = as_configured(history, pod)
+    asked = [as_configured(history, version.object) for version in versions]
     for node in state.nodes:
-        company: dict[str, Manifest] = {}
-        for rv in history.world.company_changes(node, first, last):
-            company |= {other["metadata"]["uid"]: other for other in history.world.company(node, rv).values()}
-        company |= tried.get(node, {})
-        versions = [version for _, version in history.world.node_versions(node, first_nodes, last)]
-        if all(version and not check(manifest, [version], company.values())[node] for version in versions):
+        found = [other for rv in history.world.company_changes(node, first, last)
+                 for other in history.world.company(node, rv).values()]  # fmt: skip
+        company = {other["metadata"]["uid"]: other for other in found}
+        if any(_holds(other) != _holds(company[other["metadata"]["uid"]]) for other in found):
+            continue  # resized
+        beside = [*{**tried.get(node, {}), **company}.values()]
+        nodes = [version for _, version in history.world.node_versions(node, first_nodes, last)]
+        if all(version and not check(pod, [version], beside)[node] for version in nodes for pod in asked):
             return node
     return ""
 
@@ -115,5 +133,7 @@ def _tried(history: History, event: WatchEvent, first: int) -> dict[str, dict[st
     found: dict[str, dict[str, Manifest]] = {}
     for node, pod in counted:
         if (uid := pod["metadata"]["uid"]) != event.object["metadata"]["uid"]:
-            found.setdefault(node, {})[uid] = {**pod, "spec": {**pod["spec"], "nodeName": node}}
+            # In its last state it may have ended.
+            running = {"spec": {**pod["spec"], "nodeName": node}, "status": {"phase": "Pending"}}
+            found.setdefault(node, {})[uid] = {**pod, **running}
     return found

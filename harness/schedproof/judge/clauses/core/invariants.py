@@ -16,6 +16,7 @@ from schedproof.judge.rulings.evictions import beneficiaries, in_vain
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.lateness import is_overdue
 from schedproof.judge.rulings.removals import created_by_candidate, pod_of, removals
+from schedproof.judge.rulings.reports import untrue_reports
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 _APART = 1.0
@@ -112,7 +113,8 @@ def judge_accounted(history: History, case: str) -> Finding:
     """Every pod of the candidate ended bound, or Pending with a reason, or was deleted before by another client; none
     was bound twice.
 
-    The harness's own pods, which it waits for in every clause, must be bound if they fit.
+    The harness's own pods, which it waits for in every clause, must be bound if they fit. A pod that was reported as
+    Unschedulable fitted on no node in some view that the candidate may have had.
     """
     created = created_by_candidate(history)
     own = {uid: pod for uid, pod in history.own_pods().items() if uid not in created}
@@ -147,6 +149,7 @@ def judge_accounted(history: History, case: str) -> Finding:
             problems.append(("pending-without-reason", text))
     problems += (("pod-removed", text) for text in _removed(history, own))
     problems += (("not-bound-in-time", text) for text in left_unbound(history))
+    problems += (("report-untrue", text) for text in _untrue(history))
     if problems:
         code, text = problems[0]
         return failed(
@@ -177,6 +180,15 @@ def _removed(history: History, own: Mapping[str, Manifest]) -> Iterator[str]:
         if why := in_vain(history, removal, evicted) if waited else "no pod of higher priority waited for its place":
             about = "" if removal.request.name else f", which ended {removal.pod}"
             yield f"{_request(removal.request)}{about}: {why}"
+
+
+def _untrue(history: History) -> Iterator[str]:
+    """The reports of pods as Unschedulable that were true in no view. Pods of excluded clauses are left out."""
+    excluded = {exclusion.clause for exclusion in history.exclusions}
+    left_out = {pod.uid for pod in history.test_pods() if pod.case in excluded}
+    for event, node in untrue_reports(history):
+        if event.object["metadata"]["uid"] not in left_out:
+            yield f"{key(event.object)}: was reported as Unschedulable, and fitted on {node} all the time since it came"
 
 
 def _by_harness(history: History, pod: str, attempt: Attempt) -> bool:
@@ -258,8 +270,8 @@ CLAUSES = (
     ),
     Clause(
         "core/all-accounted",
-        "Every pod ends bound, or Pending with a reason; one Binding per pod succeeds, no Binding follows it, and "
-        "no pod is deleted.",
+        "Every pod ends bound, or Pending with a reason; one Binding per pod succeeds, no Binding follows it, no pod "
+        "is deleted, and none is reported as Unschedulable that fits all the time.",
         "Kubernetes: pods/binding, PodCondition PodScheduled", judge_accounted, needs=AUDIT, always=True,
         hint="After a successful Binding, drop the pod; requeue a pod that fits on no node, with its condition.",
     ),
