@@ -12,7 +12,7 @@ from schedproof.stimulus.case import Case
 from schedproof.stimulus.pods import Pod
 
 NODES = 6
-"""With eight rounds, a random choice passes with a probability below one in a million."""
+"""With ten rounds, a random choice passes with a probability below one in a million."""
 ROOM = 4
 """Slots of each node, in each round."""
 LEAST = -(2**31)
@@ -21,12 +21,22 @@ LEAST = -(2**31)
 
 
 class Held(NamedTuple):
-    """A pod that holds slots. `old`: it starts seconds before the other pods."""
+    """A pod that holds slots.
+
+    `budgeted`, `allowed`: a PodDisruptionBudget forbids its disruption, or allows it. `old`: it starts seconds before
+    the other pods.
+    """
 
     priority: int
     slots: int = 1
     budgeted: bool = False
+    allowed: bool = False
     old: bool = False
+
+    @property
+    def app(self) -> str:
+        """The label by which a budget selects it; "" if none does."""
+        return "budgeted" if self.budgeted else "allowed" if self.allowed else ""
 
 
 class Round(NamedTuple):
@@ -51,9 +61,12 @@ def rounds(source: random.Random) -> list[Round]:
             [Held(high, 2, budgeted=True), Held(high), Held(high)],
             [[Held(low, 2, budgeted=True), Held(low, 2, budgeted=True)]],
         ),
-        # The highest priority among the victims; then also if a pod of higher priority is on the node, and can stay.
+        # The highest priority among the victims, also if their budget allows it; then also if a pod of higher priority
+        # is on the node, and can stay; then one of which either could stay.
+        Round([Held(low, 4, allowed=True)], [[Held(middle, 4)]]),
         Round([Held(middle)] * 4, [[Held(high, 4)], [Held(high, 2), Held(low, 2)]]),
         Round([Held(low, 3), Held(high)], [[Held(middle, 3), Held(low)], [Held(middle, 4)]], wanted=3),
+        Round([Held(high, 2), Held(low, 2)], [[Held(high, 2), Held(middle, 2)]], wanted=2),
         # The sum of priorities; of negative ones, where more pods have the smaller plain sum.
         Round([Held(high, 2), Held(low, 2)], [[Held(high, 2), Held(middle, 2)], [Held(high, 2), Held(high, 2)]]),
         Round([Held(negative, 4)], [[Held(negative, 2)] * 2, [Held(negative)] * 4]),
@@ -88,7 +101,7 @@ def test_preemption_choice(case: Case) -> None:
     ]
     values = sorted({one.priority for *_, one in held})
     classes = {value: case.objects.priority_class(value) for value in values}
-    budgeted: list[Pod] = []
+    budgeted: dict[str, list[Pod]] = {"budgeted": [], "allowed": []}
     for old in (True, False):
         pods = []
         for phase, node, one in held:
@@ -96,12 +109,13 @@ def test_preemption_choice(case: Case) -> None:
                 pods.append(case.pod(
                     "holder", role="budgeted" if one.budgeted else "holder", phase=phase, cpu="10m",
                     extended={slots[phase]: str(one.slots)}, priorityClassName=classes[one.priority],
-                    labels={"app": "budgeted"} if one.budgeted else {}, nodeSelector={"kubernetes.io/hostname": node},
+                    labels={"app": one.app} if one.app else {}, nodeSelector={"kubernetes.io/hostname": node},
                 ))  # fmt: skip
-                budgeted += pods[-1:] if one.budgeted else []
+                budgeted.get(one.app, []).append(pods[-1])
         case.expect_bound(pods)
         case.pods.await_started(pods)
-    case.objects.disruption_budget("budgeted", pods=len(budgeted))
+    for app, protected in budgeted.items():
+        case.objects.disruption_budget(app, pods=len(protected), allows=len(protected) if app == "allowed" else 0)
     case.sight.await_freshness()
     high = case.objects.priority_class(1000, preempts=True)
     for phase, contest in enumerate(tried):

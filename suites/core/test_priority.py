@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -79,6 +80,11 @@ def test_priority_order(case: Case) -> None:
 
 
 SLOT = "schedproof.dev/slot"
+OPEN = "schedproof.dev/open"
+"""A label of the nodes that a preemptor may use."""
+PORT = {"ports": [{"containerPort": 9494, "hostPort": 9494}]}
+GRACE = 30
+"""Seconds, as a pod has by default. A kubelet ends the containers of these pods at once."""
 
 
 class Contest:
@@ -87,12 +93,12 @@ class Contest:
     If the candidate excludes extended resources, pods contend for the CPUs.
     """
 
-    def __init__(self, case: Case, slots: int) -> None:
-        name = f"node-{case.clause.rpartition('/')[2]}"
+    def __init__(self, case: Case, slots: int, name: str = "") -> None:
+        self.node = f"node-{case.clause.rpartition('/')[2]}{name}"
         self._by_cpu = case.leaves_out(Subject.EXTENDED_RESOURCES)
-        case.nodes.add(name, cpu=str(slots), **({} if self._by_cpu else {SLOT: str(slots)}))
+        case.nodes.add(self.node, cpu=str(slots), **({} if self._by_cpu else {SLOT: str(slots)}))
         case.settle()
-        self._case, self._here = case, {"nodeSelector": {"kubernetes.io/hostname": name}}
+        self._case, self.here = case, {"kubernetes.io/hostname": self.node}
 
     def pod(
         self, role: str, priority: int, slots: int = 1, *, preempts: bool = False, lingers: bool = False, **spec: Any
@@ -101,7 +107,8 @@ class Contest:
         create = self._case.pods.lingering if lingers else self._case.pod
         return create(
             role, role=role, cpu=str(slots), extended={} if self._by_cpu else {SLOT: str(slots)},
-            priorityClassName=self._case.objects.priority_class(priority, preempts=preempts), **self._here, **spec,
+            priorityClassName=self._case.objects.priority_class(priority, preempts=preempts),
+            **{"nodeSelector": self.here, **spec},
         )  # fmt: skip
 
     def holders(self, *held: tuple[int, int], **spec: Any) -> list[Pod]:
@@ -121,9 +128,15 @@ def test_preemption_lands(case: Case) -> None:
 
 @pytest.mark.clause("core/preemption-lower")
 def test_preemption_lower(case: Case) -> None:
-    """One slot is held by a pod of lower priority, one by a pod of higher. Then a second preemptor is created."""
+    """One slot is held by a pod of lower priority, one by a pod of higher.
+
+    A preemptor that requests both slots has to wait. The next one requests one slot; then a third is created.
+    """
     contest = Contest(case, 2)
     contest.holders((10, 1), (1000, 1))
+    too_large = contest.pod("preemptor", 500, 2, preempts=True)
+    case.expect_pending([too_large])
+    case.delete([too_large])
     case.expect_bound([contest.pod("preemptor", 500, preempts=True)], case.deadlines.requeue)
     case.expect_pending([contest.pod("preemptor", 500, preempts=True)])
 
@@ -132,23 +145,55 @@ def test_preemption_lower(case: Case) -> None:
 def test_preemption_spares(case: Case) -> None:
     """A pod requests three of four slots: the pod of the lowest priority holds the fourth, and need not be evicted.
 
-    Then a victim takes long to terminate; the deletion of other pods lets the preemptor be retried meanwhile.
+    Then one slot is held by a pod of higher priority, because of which, or of the node's labels, preemptors do not fit
+    although pods of lower priority hold the slots.
+
+    Then victims take long to terminate. Meanwhile a second node comes into question, whose pod has the lowest priority,
+    other pods are deleted, so that the preemptor is tried again, and one of two victims ends: a new pod of lower
+    priority requests its slot.
     """
     contest = Contest(case, 4)
     spared = contest.holders((10, 1), (20, 3))
     preemptor = contest.pod("preemptor", 1000, 3, preempts=True)
     case.expect_bound([preemptor], case.deadlines.requeue)
     case.delete([preemptor, *spared])
-    holders = contest.holders(*[(10, 1)] * 4, lingers=True)
-    preemptor = contest.pod("preemptor", 1000, preempts=True)
-    case.status.await_eviction(holders, case.deadlines.requeue)
+    contest.holders((2000, 1), labels={"app": "guard"}, **({} if case.leaves_out(Subject.HOST_PORTS) else PORT))
+    holders = contest.holders(*[(10, 1)] * 3, lingers=True, terminationGracePeriodSeconds=GRACE)
+    case.settle()
+    blocked = [contest.pod("preemptor", 1000, preempts=True, **spec) for spec in _in_the_way(case, contest)]
+    case.expect_pending(blocked)
+    case.delete(blocked)
+    elsewhere = Contest(case, 2, "-elsewhere")
+    elsewhere.holders((5, 2))
+    case.nodes.change(contest.node, labels={OPEN: "yes"})
+    case.settle()
+    preemptor = contest.pod("preemptor", 1000, 2, preempts=True, nodeSelector={OPEN: "yes"})
+    evicted = case.status.await_eviction(holders, case.deadlines.requeue, 2)
+    case.sight.await_freshness()
+    case.nodes.change(elsewhere.node, labels={OPEN: "yes"})
+    case.settle()
     for _ in range(2):
         bystander = case.pod("bystander", cpu="50m")
         case.expect_bound([bystander])
         case.delete([bystander])
     case.keep_calm()
+    case.pods.let_go(evicted[:1])
+    case.settle()
+    latecomer = contest.pod("latecomer", 10)
+    case.fence()
     case.pods.let_go(holders)
     case.expect_bound([preemptor], case.deadlines.requeue)
+    case.expect_pending([latecomer])
+
+
+def _in_the_way(case: Case, contest: Contest) -> Iterator[dict[str, Any]]:
+    """Yield what keeps a pod from a node whatever pods of lower priority are evicted, as fields of its spec."""
+    yield {"nodeSelector": {**contest.here, OPEN: "never"}}
+    if not case.leaves_out(Subject.HOST_PORTS):
+        yield PORT
+    if not case.leaves_out(Subject.POD_AFFINITY):
+        term = {"labelSelector": {"matchLabels": {"app": "guard"}}, "topologyKey": "kubernetes.io/hostname"}
+        yield {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 
 
 @pytest.mark.clause("core/preemption-never")
@@ -161,11 +206,18 @@ def test_preemption_never(case: Case) -> None:
 
 @pytest.mark.clause("core/preemption-budget")
 def test_preemption_budget(case: Case) -> None:
-    """Two slots are held by pods of lower priority. A PodDisruptionBudget protects the pod of the lowest."""
-    contest = Contest(case, 2)
+    """Three slots are held by pods of lower priority. PodDisruptionBudgets protect the two of the lowest.
+
+    Each of these is selected by two budgets, of which only one forbids its disruption. A scheduler lists them in any
+    order: in each, some pod would lose its protection if only the first budget counted, of all or of those of a pod.
+    """
+    contest = Contest(case, 3)
     contest.holders((20, 1))
-    case.expect_bound([contest.pod("protected", 10, labels={"app": "alone"})])
-    case.objects.disruption_budget("alone")
+    apps = ("one", "two")
+    case.expect_bound([contest.pod("protected", 10, labels={"app": app, "tier": app}) for app in apps])
+    for app in apps:
+        case.objects.disruption_budget(app, label="tier", allows=1)
+        case.objects.disruption_budget(app)
     case.sight.await_freshness()
     case.expect_bound([contest.pod("preemptor", 1000, preempts=True)], case.deadlines.requeue)
 

@@ -151,3 +151,109 @@ def test_conditions_of_a_failed_preemption_are_invalid() -> None:
     add_preemptor(h)
     h.expect("p", "bound")
     assert h.verdict().outcome == "invalid"
+
+
+LOWER = "core/preemption-lower"
+
+
+def terminating(h: HistoryBuilder, name: str, *, grace: int = 0, given: int = 0) -> None:
+    """Evict a pod that stays until it is deleted. `grace`, `given`: seconds that it has, and that the request left."""
+    h._pods[name]["spec"]["terminationGracePeriodSeconds"] = grace
+    h.request("delete", "pods", name)
+    h._pods[name]["metadata"]["deletionGracePeriodSeconds"] = given
+    h.terminate(name)
+
+
+@pytest.mark.parametrize(
+    ("spec", "outcome"),
+    [({}, "passed"), ({"cpus": 4}, "failed"), ({"nodeSelector": {"absent": "yes"}}, "failed")],
+    ids=["fits", "too-large", "not-selected"],
+)
+def test_eviction_fails_if_no_pod_that_waits_fits_without_pods_of_lower_priority(
+    spec: dict[str, Any], outcome: str
+) -> None:
+    h = contest(LOWER, high=(1000, 1), low=(10, 3))
+    h.seen()
+    h.pod("p", **{"role": "preemptor", "cpu": str(spec.pop("cpus", 3)), "priority": 500, **HERE, **spec})
+    evict(h, "low")
+    finished = bind_preemptor(h) if outcome == "passed" else leave_pending(h)
+    verdict = finished.verdict()
+    assert (verdict.outcome, verdict.code) == (outcome, "needless-eviction" if outcome == "failed" else "")
+
+
+def test_eviction_that_made_room_before_another_pod_took_it_passes() -> None:
+    h = contest(LOWER, low=(10, 3))
+    h.seen()
+    add_preemptor(h, 500)
+    h.pod("rival", role="filler", scheduler="others", cpu="4", priority=2000)
+    h.place("rival", "node-1")  # the candidate may not have seen it
+    evict(h, "low")
+    assert leave_pending(h).verdict().code != "needless-eviction"
+
+
+@pytest.mark.parametrize(("seconds", "outcome"), [(1, ""), (5, "needless-eviction")])
+def test_eviction_while_earlier_victims_make_enough_room_fails_once_that_is_known(seconds: float, outcome: str) -> None:
+    h = contest(LOWER, first=(10, 3), second=(10, 1))
+    add_preemptor(h, cpus=1)
+    terminating(h, "first")
+    h.pass_time(seconds)
+    h.seen()
+    terminating(h, "second")
+    h.delete("first")
+    h.delete("second")
+    assert ("earlier victims" in bind_preemptor(h).verdict().summary) == bool(outcome)
+
+
+def test_eviction_for_a_second_pod_while_victims_of_the_first_terminate_passes() -> None:
+    h = contest(LOWER, first=(10, 3), second=(10, 1))
+    add_preemptor(h, cpus=3)
+    terminating(h, "first")
+    h.pass_time(5)
+    h.seen()
+    h.pod("q", role="preemptor", cpu="1", priority=1000, **HERE)
+    terminating(h, "second")
+    h.delete("first")
+    h.delete("second")
+    bind_preemptor(h)
+    h.bind("q", "node-1")
+    assert h.verdict("core/all-accounted").outcome == "passed"
+
+
+def test_eviction_that_helps_no_pod_fails_whatever_is_tried() -> None:
+    h = contest("core/fit-cpu", high=(1000, 1), low=(10, 3))
+    h.seen()
+    add_preemptor(h, 500, cpus=4)
+    h.condition("p", reason="Unschedulable")
+    evict(h, "low")
+    verdict = h.verdict("core/all-accounted")
+    assert (verdict.outcome, verdict.code) == ("failed", "pod-removed")
+
+
+@pytest.mark.parametrize(("grace", "given", "code"), [(30, 30, ""), (0, 0, ""), (30, 0, "grace-period-shortened")])
+def test_victims_keep_their_grace_period(grace: int, given: int, code: str) -> None:
+    h = contest(LOWER, low=(10, 3))
+    add_preemptor(h)
+    terminating(h, "low", grace=grace, given=given)
+    h.delete("low")
+    assert bind_preemptor(h).verdict().code == code
+
+
+@pytest.mark.parametrize(
+    ("seconds", "priority", "cpus", "code"),
+    [(5, 10, 2, "room-given-away"), (1, 10, 2, ""), (5, 2000, 2, ""), (5, 10, 1, "")],
+    ids=["lower", "not-yet-known", "higher", "beside"],
+)
+def test_room_of_victims_is_not_given_to_a_new_pod_of_lower_priority(
+    seconds: float, priority: int, cpus: int, code: str
+) -> None:
+    h = contest(LOWER, first=(10, 2), second=(10, 2))
+    add_preemptor(h, 1000, 3)
+    terminating(h, "first")
+    terminating(h, "second")
+    h.pass_time(seconds)
+    h.seen()
+    h.pod("new", role="latecomer", cpu=str(cpus), priority=priority, **HERE)
+    h.delete("first")
+    h.bind("new", "node-1")
+    h.delete("second")
+    assert (bind_preemptor(h).verdict().code == "room-given-away") == bool(code)

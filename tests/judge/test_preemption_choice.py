@@ -121,3 +121,12 @@ def test_candidate_that_claims_any_choice_is_not_judged() -> None:
     clause = CATALOGUE[CHOICE]
     assert not why_unclaimed(clause, CLAIMED)
     assert "choice: any" in why_unclaimed(clause, dataclasses.replace(CLAIMED, preemption_choice="any"))
+
+
+def test_other_victims_than_the_preferred_ones_of_the_node_fail() -> None:
+    for stays, outcome in (("-0", "passed"), ("-1", "failed")):
+        rounds = Rounds()
+        for preferred, other in ROUNDS:
+            rounds.play(preferred, other)
+        rounds.play([held(90, 2), held(10, 2)], [held(90, 2), held(20, 2)], stays=stays, cpus=2)
+        assert rounds.history.verdict().outcome == outcome

@@ -94,7 +94,7 @@ def test_a_budget_is_in_force(world: World, objects: ObjectChanges) -> None:
     world.become("poddisruptionbudgets", lambda _: {"status": states.pop(0)} if states else None, reads=1)
     with world.changed_back(objects.undo):
         objects.disruption_budget("db", 2)
-        found = world.server.read("poddisruptionbudgets", f"{PREFIX}-db", NAMESPACE)
+        found = world.server.read("poddisruptionbudgets", f"{PREFIX}-app-db", NAMESPACE)
         assert found["spec"] == {"minAvailable": 2, "selector": {"matchLabels": {"app": "db"}}}
         assert states == [], "it waited until no disruption is allowed"
 
@@ -106,4 +106,4 @@ def test_budgets_go_before_classes_and_what_is_gone_is_no_error(world: World, ob
     first, second = objects.runtime_class("1"), objects.priority_class(7)
     world.server.delete("priorityclasses", second)
     objects.undo()
-    assert [path.rpartition("/")[2] for path, _ in world.server.seen("DELETE")] == [f"{PREFIX}-db", second, first]
+    assert [path.rpartition("/")[2] for path, _ in world.server.seen("DELETE")] == [f"{PREFIX}-app-db", second, first]

@@ -178,6 +178,10 @@ CODES: Mapping[str, Code] = {
         "a Binding was posted for a pod that had scheduling gates",
         "leave pods with spec.schedulingGates alone until the list is empty",
     ),
+    "grace-period-shortened": Code(
+        "a pod was evicted with a shorter grace period than its own",
+        "delete victims without gracePeriodSeconds, so that their terminationGracePeriodSeconds apply",
+    ),
     "groups-block-each-other": Code(
         "groups of pods hold room that the other group lacks, for longer than claimed",
         "release the room of an incomplete group when its time is over",
@@ -235,8 +239,9 @@ CODES: Mapping[str, Code] = {
         "allow clients with the right in RBAC (nonResourceURLs) to read /metrics, and respond with 200",
     ),
     "needless-eviction": Code(
-        "a pod was evicted that could have stayed",
-        "add victims back, from the highest priority down, while the pod still fits",
+        "a pod was evicted that could have stayed, or whose eviction made no room for any pod that waited",
+        "evict only if the pod then fits by all rules; add victims back, from the highest priority down, while it "
+        "still does; evict no more while victims terminate",
     ),
     "no-binding-held": Code(
         "no Binding was in flight at the time that the clause is about",
@@ -446,9 +451,18 @@ CODES: Mapping[str, Code] = {
         "a part of the record that the clause needs is lost",
         "the finding names what is lost; of calls that are too long: try fewer or smaller nodes, or HTTP/1.1",
     ),
+    "report-untrue": Code(
+        "a pod was reported as Unschedulable although it fitted on a node all the time",
+        "write PodScheduled=False with the reason Unschedulable only after all nodes were found infeasible; for other "
+        "causes, use another reason",
+    ),
     "rights-not-recorded": Code(
         "the record does not have the candidate's declared rights",
         "run the candidate again with this version",
+    ),
+    "room-given-away": Code(
+        "room for which pods were evicted was given to a pod of lower priority than the one that waited for it",
+        "count pods with a status.nominatedNodeName on that node for pods of lower or equal priority",
     ),
     "room-kept": Code(
         "a pod that fits was not bound while another pod waited: the room was kept for that pod",
@@ -519,7 +533,7 @@ CODES: Mapping[str, Code] = {
         "run it again; if it happens again, the candidate does not follow nodes and pods",
     ),
     "worse-victims": Code(
-        "pods were evicted on another node than the node that kube-scheduler's order prefers",
+        "other pods were evicted than those that kube-scheduler's order prefers",
         "compare victims as the clause says, or claim `preemption: {choice: any}`",
     ),
     "wrong-allocation": Code(

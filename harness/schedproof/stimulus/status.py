@@ -43,14 +43,19 @@ class PodStatus:
 
         self._expect.reported(decided, self._expect.due(deadline), "a decision")
 
-    def await_eviction(self, pods: Sequence[Pod], deadline: Deadline) -> None:
-        """Wait until the candidate has evicted at least one of these pods."""
+    def await_eviction(self, pods: Sequence[Pod], deadline: Deadline, count: int = 1) -> list[Pod]:
+        """Wait until the candidate has evicted at least `count` of these pods; return those that are terminating."""
+
+        def terminating() -> list[Pod]:
+            seen = self._recorder.pods
+            return [pod for pod in pods if "deletionTimestamp" in seen.get(pod.uid, {}).get("metadata", {})]
 
         def evicted() -> None:
-            if not any("deletionTimestamp" in self._recorder.pods.get(pod.uid, {}).get("metadata", {}) for pod in pods):
-                raise NotYet(f"none of these pods is terminating: {', '.join(pod.name for pod in pods)}")
+            if len(found := terminating()) < count:
+                raise NotYet(f"{len(found)} of {count} are terminating, of {', '.join(pod.name for pod in pods)}")
 
         self._expect.reported(evicted, deadline, "an eviction")
+        return terminating()
 
     def await_refusal(self, pod: Pod) -> None:
         """Wait a moment for the condition of a pod that fits nowhere. Nothing is recorded."""

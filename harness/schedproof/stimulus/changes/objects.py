@@ -79,17 +79,20 @@ class ObjectChanges:
         made = self._api.create("daemonsets", document, self._trial.namespace)
         return owned_by("apps/v1", "DaemonSet", made)
 
-    def disruption_budget(self, app: str, pods: int = 1) -> None:
-        """Create a PodDisruptionBudget that allows no disruption of the `pods` running pods with the label `app`."""
-        name = f"{self._prefix}-{app}"
-        spec = {"minAvailable": pods, "selector": {"matchLabels": {"app": app}}}
+    def disruption_budget(self, app: str, pods: int = 1, *, label: str = "app", allows: int = 0) -> None:
+        """Create a PodDisruptionBudget that allows `allows` disruptions of the `pods` running pods with a label.
+
+        `app`: the value of the label.
+        """
+        name = f"{self._prefix}-{label}-{app}"
+        spec = {"minAvailable": pods - allows, "selector": {"matchLabels": {label: app}}}
         budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}
         self._api.create("poddisruptionbudgets", budget, self._trial.namespace)
         self._budgets.append(name)
 
         def in_force() -> None:
             status = self._api.get("poddisruptionbudgets", name, self._trial.namespace).get("status") or {}
-            if status.get("currentHealthy") != pods or status.get("disruptionsAllowed") != 0:
+            if status.get("currentHealthy") != pods or status.get("disruptionsAllowed") != allows:
                 raise NotYet(f"its status is {status}")
 
         wait_for(in_force, BUDGET_IN_FORCE, what=f"the PodDisruptionBudget {name} to be in force", poll=0.1)

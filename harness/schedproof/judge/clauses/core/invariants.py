@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
@@ -13,11 +12,12 @@ from schedproof.history.observations import Admission, ApiRequest, ExtenderCall,
 from schedproof.history.world import key
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.clauses.core.placement import bound_unshown, left_unbound
+from schedproof.judge.rulings.evictions import beneficiaries, in_vain
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.lateness import is_overdue
-from schedproof.judge.rulings.removals import Removal, created_by_candidate, pod_of, removals
+from schedproof.judge.rulings.removals import created_by_candidate, pod_of, removals
+from schedproof.judge.rulings.reports import untrue_reports
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-from schedproof.oracle.manifest import priority
 
 _APART = 1.0
 """Seconds: the audit log and the tap see the same event at different times."""
@@ -113,7 +113,8 @@ def judge_accounted(history: History, case: str) -> Finding:
     """Every pod of the candidate ended bound, or Pending with a reason, or was deleted before by another client; none
     was bound twice.
 
-    The harness's own pods, which it waits for in every clause, must be bound if they fit.
+    The harness's own pods, which it waits for in every clause, must be bound if they fit. A pod that was reported as
+    Unschedulable fitted on no node in some view that the candidate may have had.
     """
     created = created_by_candidate(history)
     own = {uid: pod for uid, pod in history.own_pods().items() if uid not in created}
@@ -148,6 +149,7 @@ def judge_accounted(history: History, case: str) -> Finding:
             problems.append(("pending-without-reason", text))
     problems += (("pod-removed", text) for text in _removed(history, own))
     problems += (("not-bound-in-time", text) for text in left_unbound(history))
+    problems += (("report-untrue", text) for text in _untrue(history))
     if problems:
         code, text = problems[0]
         return failed(
@@ -169,37 +171,24 @@ def _unshown(history: History, alive: Mapping[str, Manifest]) -> Iterator[tuple[
 
 
 def _removed(history: History, own: Mapping[str, Manifest]) -> Iterator[str]:
-    """The candidate's pods whose end it caused although no pod of higher priority waited."""
-    for removal in removals(history):
-        if (pod := own.get(removal.uid)) is not None and not _makes_room(history, removal, pod, own):
+    """The candidate's pods whose end it caused although no pod of higher priority waited, or none that this helped."""
+    evicted = removals(history)
+    for removal in evicted:
+        if removal.uid not in own:
+            continue
+        waited = beneficiaries(history, removal)
+        if why := in_vain(history, removal, evicted) if waited else "no pod of higher priority waited for its place":
             about = "" if removal.request.name else f", which ended {removal.pod}"
-            yield f"{_request(removal.request)}{about}: no pod of higher priority waited for its place"
+            yield f"{_request(removal.request)}{about}: {why}"
 
 
-def _makes_room(history: History, removal: Removal, pod: Manifest, own: Mapping[str, Manifest]) -> bool:
-    """Whether a pod of higher priority that may preempt waited when a pod was removed.
-
-    One that was bound or deleted within the claimed freshness before counts as well: the candidate did not have to know
-    that.
-    """
-    before = history.world.at(int(removal.rv) - 1) if math.isfinite(removal.rv) else history.world.latest()
-    waiting = {
-        found["metadata"]["uid"]
-        for found in before.pods.values()
-        if not found["spec"].get("nodeName") and not found["spec"].get("schedulingGates")
-    }
-
-    def waited(uid: str) -> bool:
-        if uid in waiting:
-            return True
-        over = [event.at for events in (history.bindings, history.endings) if (event := events.get(uid)) is not None]
-        late = min(over, default=math.inf)
-        return late <= removal.at and not is_overdue(history, late, removal.at, history.claims.timing.freshness)
-
-    return any(
-        priority(other) > priority(pod) and other["spec"].get("preemptionPolicy") != "Never" and waited(uid)
-        for uid, other in own.items()
-    )
+def _untrue(history: History) -> Iterator[str]:
+    """The reports of pods as Unschedulable that were true in no view. Pods of excluded clauses are left out."""
+    excluded = {exclusion.clause for exclusion in history.exclusions}
+    left_out = {pod.uid for pod in history.test_pods() if pod.case in excluded}
+    for event, node in untrue_reports(history):
+        if event.object["metadata"]["uid"] not in left_out:
+            yield f"{key(event.object)}: was reported as Unschedulable, and fitted on {node} all the time since it came"
 
 
 def _by_harness(history: History, pod: str, attempt: Attempt) -> bool:
@@ -281,8 +270,8 @@ CLAUSES = (
     ),
     Clause(
         "core/all-accounted",
-        "Every pod ends bound, or Pending with a reason; one Binding per pod succeeds, no Binding follows it, and "
-        "no pod is deleted.",
+        "Every pod ends bound, or Pending with a reason; one Binding per pod succeeds, no Binding follows it, no pod "
+        "is deleted, and none is reported as Unschedulable that fits all the time.",
         "Kubernetes: pods/binding, PodCondition PodScheduled", judge_accounted, needs=AUDIT, always=True,
         hint="After a successful Binding, drop the pod; requeue a pod that fits on no node, with its condition.",
     ),

@@ -15,7 +15,8 @@ from schedproof.history.world import State
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.configuration import as_configured
-from schedproof.judge.rulings.removals import removals
+from schedproof.judge.rulings.evictions import given_away, in_vain, shortened_grace
+from schedproof.judge.rulings.removals import Removal, removals
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.manifest import priority
@@ -28,20 +29,17 @@ def judge_preemption(history: History, case: str) -> Finding:
     """Pods were evicted only for a pod of higher priority that may preempt and was bound, and none that could have
     stayed.
 
-    For preemptors that are expected to stay pending no pod may be evicted. If a PodDisruptionBudget protects a pod
+    No pod is evicted if that helps no waiting pod, nor in addition to victims that are terminating; victims keep their
+    grace periods, and their room is not given to a new pod of lower priority. If a PodDisruptionBudget protects a pod
     (role `protected`), the eviction of another pod suffices.
     """
-    evicted = all_evicted(history, case)
+    causes = _removals(history, case)
+    evicted = [pod for pod, _ in causes]
     preemptors = history.test_pods(case, "preemptor")
     expected = {expect.uid: expect.outcome for expect in history.of(Expect, case)}
     entitled = [pod for pod in preemptors if expected.get(pod.uid) == "bound"]
-    for victim in evicted:
-        if not any(_may_evict(history, pod, victim) for pod in preemptors):
-            return failed(
-                "evicted-without-priority",
-                f"{named(history, victim)} was evicted, but no pod with a higher priority that may preempt was "
-                f"waiting ({', '.join(named(history, pod) for pod in preemptors)})",
-            )
+    if finding := _wrong_eviction(history, case, causes, preemptors):
+        return finding
     for pod in entitled:
         if pod.uid not in history.bindings:
             gone = f"{len(evicted)} pods were evicted" if evicted else "no pod was evicted"
@@ -57,9 +55,9 @@ def judge_preemption(history: History, case: str) -> Finding:
         )
     if wrong := next((text for pod in entitled if (text := _needless(history, pod, evicted))), ""):
         return failed("needless-eviction", wrong)
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
-        return finding
+    placed = judge_placement(history, case)
+    if placed.outcome != "passed":
+        return placed
     if not preemptors:
         return invalid("not-tried", "no pod waited for the room of others")
     if entitled and not evicted:
@@ -67,6 +65,37 @@ def judge_preemption(history: History, case: str) -> Finding:
     return passed(
         f"{len(evicted)} pods were evicted for {len(entitled)}, and none for {len(preemptors) - len(entitled)} others",
     )
+
+
+def _wrong_eviction(
+    history: History, case: str, causes: Sequence[tuple[TestPod, Removal]], preemptors: Sequence[TestPod]
+) -> Finding | None:
+    """What is wrong with one of the evictions, or with what became of the room; None if nothing is.
+
+    Whether a victim could have been spared, the node of the preemptor shows: see `_needless`.
+    """
+    for victim, _ in causes:
+        if not any(_may_evict(history, pod, victim) for pod in preemptors):
+            return failed(
+                "evicted-without-priority",
+                f"{named(history, victim)} was evicted, but no pod with a higher priority that may preempt was "
+                f"waiting ({', '.join(named(history, pod) for pod in preemptors)})",
+            )
+    everything = removals(history)
+    for victim, removal in causes:
+        if why := in_vain(history, removal, everything):
+            return failed("needless-eviction", f"{named(history, victim)} was evicted, without need: {why}")
+        if shorter := shortened_grace(history, removal):
+            return failed("grace-period-shortened", f"{named(history, victim)} was evicted {shorter}")
+    for pod in history.test_pods(case):
+        binding = history.bindings.get(pod.uid)
+        if causes and binding is not None and (loser := given_away(history, binding, everything)):
+            return failed(
+                "room-given-away",
+                f"{named(history, pod)} was bound to {binding.node}, where pods were evicted for {loser}, which waited "
+                "for this room and has a higher priority",
+            )
+    return None
 
 
 def judge_disruption_target(history: History, case: str) -> Finding:
@@ -94,8 +123,12 @@ def judge_disruption_target(history: History, case: str) -> Finding:
 
 def all_evicted(history: History, case: str) -> list[TestPod]:
     """The pods of the case whose end the candidate has caused, in the order in which they ended."""
+    return [pod for pod, _ in _removals(history, case)]
+
+
+def _removals(history: History, case: str) -> list[tuple[TestPod, Removal]]:
     pods = {pod.uid: pod for pod in history.test_pods(case)}
-    return [pods[removal.uid] for removal in removals(history) if removal.uid in pods]
+    return [(pods[removal.uid], removal) for removal in removals(history) if removal.uid in pods]
 
 
 def _needless(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) -> str:
@@ -169,8 +202,11 @@ CLAUSES = (
         hint="Compare spec.priority: only a lower priority may be evicted; an equal one is not lower.",
     ),
     Clause(
-        "core/preemption-spares", "Preemption evicts no pod that could have stayed.",
-        "DefaultPreemption plugin: SelectVictimsOnNode", judge_preemption, features=FEATURE,
+        "core/preemption-spares",
+        "Preemption evicts no pod that could have stayed, and none that helps no pod; victims have their grace period, "
+        "and new pods of lower priority do not get their room.",
+        "DefaultPreemption plugin: SelectVictimsOnNode, PodEligibleToPreemptOthers; Kubernetes: pod priority and "
+        "preemption", judge_preemption, features=FEATURE,
         needs=CHANGE_NODES | AUDIT,
         hint="Remove all pods of lower priority, then add back those that still fit, the highest priority first.",
     ),

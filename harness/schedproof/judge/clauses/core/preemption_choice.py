@@ -56,7 +56,7 @@ class _Loss(NamedTuple):
 
 
 def judge_preemption_choice(history: History, case: str) -> Finding:
-    """For each preemptor, the victims were on the node that kube-scheduler's order prefers.
+    """For each preemptor, the victims were on the node that kube-scheduler's order prefers, and those of this node.
 
     Pods of the role `budgeted` are selected by a PodDisruptionBudget that allows no disruption. Each criterion of the
     order has to decide for at least one pod.
@@ -78,6 +78,14 @@ def judge_preemption_choice(history: History, case: str) -> Finding:
         node = history.bindings[preemptor.uid].node
         if node not in losses or losses[node] != losses[best]:
             return failed("worse-victims", _worse(history, preemptor, node, best, losses))
+        actual = _loss([before.pods[victim.name] for victim in gone], budgeted)
+        if actual > losses[node]:
+            return failed(
+                "worse-victims",
+                f"{named(history, preemptor)} had pods of {node} evicted ({actual}), but others suffice there "
+                f"({losses[node]}), which are preferred by the {_criterion(losses[node], actual)}; "
+                "claims.preemption.choice is upstream",
+            )
     if untried := [criterion for criterion in _CRITERIA if criterion not in decided]:
         return invalid("no-choice", f"for no pod did the {untried[0]} decide")
     return passed(
