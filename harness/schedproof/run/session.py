@@ -164,6 +164,7 @@ class Session:
                             self.settings.effort,
                             keep_going=self.settings.keep_going,
                         )
+                    result.soak = self._trial.soak
                     self._trial.recorder.add(
                         Selected(clauses=list(result.selected), allow_skipped=self.settings.allow_skipped)
                     )
