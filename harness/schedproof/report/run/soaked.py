@@ -1,0 +1,71 @@
+"""A soak as sentences and as the rows of a table, for terminals and for report.html."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schedproof.foundation.counted import counted
+from schedproof.run.leaks import Growth, Measure, Rate, SoakReport
+
+_MIB = 1 << 20
+COLUMNS = ("process", "measure", "after the warm-up", "at the end", "per 1000 pods", "per hour", "")
+
+
+def soak_gap(report: SoakReport) -> str:
+    """Say that no statement about leaks can be made, and why; "" if one can be made."""
+    return f"no statement about leaks can be made: {report.undecided}" if report.undecided else ""
+
+
+def leak_texts(report: SoakReport) -> Iterator[str]:
+    """Yield a sentence for each leak."""
+    for growth in report.leaks:
+        rate = _rate(growth.per_1000_pods, growth.measure)
+        yield f"{growth.measure} of {growth.process} grows by {rate} for each 1000 pods"
+
+
+def finding(report: SoakReport) -> str:
+    """Say in a few words what a soak shows about leaks."""
+    if report.undecided:
+        return "nothing is said about leaks"
+    return counted(len(report.leaks), "leak") if report.leaks else "no leak"
+
+
+def heading(name: str, report: SoakReport) -> str:
+    """Say how long a candidate was soaked, and what that shows."""
+    worlds, pods = counted(report.worlds, "world"), counted(report.pods, "pod")
+    return f"{name} soaked for {report.seconds / 60:.1f} min, {worlds}, {pods}: {finding(report)}"
+
+
+def rows(report: SoakReport) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of a row for each process and measure, as in `COLUMNS`."""
+    for growth in report.growths:
+        yield (
+            growth.process, growth.measure, _amount(growth.first, growth.measure), _amount(growth.last, growth.measure),
+            _rate(growth.per_1000_pods, growth.measure), _rate(growth.per_hour, growth.measure), _word(growth),
+        )  # fmt: skip
+
+
+def note(report: SoakReport) -> str:
+    """Explain the table."""
+    return (
+        f"Growth after a warm-up of {report.warm_up / 60:.1f} min: the median slope, and its interval at a level of "
+        f"{report.confidence:.0%}."
+    )
+
+
+def _word(growth: Growth) -> str:
+    return "LEAK" if growth.leaks else ""
+
+
+def _rate(rate: Rate, measure: Measure) -> str:
+    low = "any" if rate.low is None else _number(rate.low, measure)
+    high = "any" if rate.high is None else _number(rate.high, measure)
+    return f"{_number(rate.median, measure)} ({low} to {high}){' MiB' if measure == 'memory' else ''}"
+
+
+def _number(value: float, measure: Measure) -> str:
+    return f"{value / _MIB if measure == 'memory' else value:+,.2f}"
+
+
+def _amount(value: float, measure: Measure) -> str:
+    return f"{value / _MIB:,.1f} MiB" if measure == "memory" else f"{value:,.0f}"
