@@ -255,7 +255,7 @@ class RunResult:
             return EXIT_FAILED
         if not results or any(result.shows_nothing for result in results):
             return EXIT_UNPROVED
-        missing = any(result.skipped for result in results) or any(report.undecided for report in soaked)
+        missing = any(result.skipped for result in results) or any(report.unproved for report in soaked)
         skipped = missing and not self.allow_skipped
         return EXIT_UNPROVED if skipped or any(verdict.unproved for verdict in verdicts) else EXIT_PASSED
 

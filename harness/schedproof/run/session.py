@@ -165,6 +165,8 @@ class Session:
                             keep_going=self.settings.keep_going,
                         )
                     result.soak = self._trial.soak
+                    if result.soak is not None:
+                        result.soak.tell = self._progress.note
                     self._trial.recorder.add(
                         Selected(clauses=list(result.selected), allow_skipped=self.settings.allow_skipped)
                     )

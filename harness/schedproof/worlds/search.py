@@ -55,7 +55,7 @@ class Search:
         bounds: how long.
         pins: whether the candidate supports node affinity.
         clock: seconds.
-        between: called after each world before shrinking, with their number.
+        between: called after each world before shrinking, with their number; returns whether to generate more.
     """
 
     def __init__(
@@ -65,9 +65,10 @@ class Search:
         *,
         pins: bool = True,
         clock: Callable[[], float] = time.monotonic,
-        between: Callable[[int], object] = lambda _: None,
+        between: Callable[[int], bool] = lambda _: True,
     ) -> None:
         self._run, self._bounds, self._pins, self._clock, self._between = run, bounds, pins, clock, between
+        self._goes_on = True
         self.count = 0
         """The number of worlds that were tried before shrinking."""
         self.tries = 0
@@ -88,7 +89,7 @@ class Search:
         Each batch has a seed of its own, because hypothesis keeps what it has drawn.
         """
         end = self._clock() + self._bounds.seconds
-        batches = itertools.takewhile(lambda _: self._clock() < end, itertools.count(seed))
+        batches = itertools.takewhile(lambda _: self._goes_on and self._clock() < end, itertools.count(seed))
         return any(self.generated(strategy, batch, end) for batch in batches)
 
     def generated(self, strategy: SearchStrategy[World], seed: int, end: float | None = None) -> bool:
@@ -102,7 +103,8 @@ class Search:
                 raise raised[0]
             try:
                 # Hypothesis also draws what it has drawn before.
-                if self._clock() > until or (world.key not in tried and self._goes_wrong(world)):
+                over = not self._goes_on or self._clock() > until
+                if over or (world.key not in tried and self._goes_wrong(world)):
                     raise _Enough
                 tried.add(world.key)
             except Exception as error:
@@ -118,7 +120,7 @@ class Search:
         self.wrong = self._run(world, False)
         if self.wrong is not None:
             self.world = world
-        self._between(self.count)
+        self._goes_on = self._between(self.count)
         return self.wrong is not None
 
     def make_smaller(self) -> None:

@@ -14,7 +14,7 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
-from schedproof.report.run.soaked import finding, leak_texts, soak_gap
+from schedproof.report.run.soaked import finding, leak_texts
 from schedproof.run.causes import Cause
 from schedproof.run.result import RunResult
 
@@ -99,7 +99,8 @@ def _soaks(result: RunResult) -> Iterator[str]:
     """Yield what a soak shows about leaks."""
     for tested in result.candidates.values():
         if (soaked := tested.soaked) is not None:
-            yield soak_gap(soaked) or f"{finding(soaked)} in {soaked.seconds / 60:.1f} min"
+            found = f"{finding(soaked)} in {soaked.seconds / 60:.1f} min"
+            yield found if soaked.leaks else soaked.unproved or found
 
 
 def _kind(verdict: Verdict) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from schedproof.foundation.counted import counted
 from schedproof.judge.verdict import Verdict
-from schedproof.report.run.soaked import soak_gap
 from schedproof.run.result import CandidateResult, RunResult
 
 
@@ -30,7 +29,7 @@ def gaps(result: RunResult) -> Iterator[str]:
             first = ", ".join(tested.untried[:5]) + (", ..." if len(tested.untried) > 5 else "")
             yield f"{name}: the run ended before {counted(len(tested.untried), 'clause')} could be tried: {first}"
         if (soaked := tested.soaked) is not None and soaked.undecided:
-            yield f"{name}: {soak_gap(soaked)}"
+            yield f"{name}: {soaked.unproved}"
         for profile in tested.unjudged_profiles:
             yield f"{name}: it claims the profile {profile}, but none of the selected clauses of this profile applies"
         if not judged and tested.error is None:

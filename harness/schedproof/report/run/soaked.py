@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schedproof.foundation.counted import counted
-from schedproof.run.leaks import Growth, Measure, Rate, SoakReport
+from schedproof.run.leaks import KEEPING_SECONDS, LIMIT, Growth, Measure, Rate, SoakReport
 
 _MIB = 1 << 20
-COLUMNS = ("process", "measure", "after the warm-up", "at the end", "per 1000 pods", "per hour", "")
-
-
-def soak_gap(report: SoakReport) -> str:
-    """Say that no statement about leaks can be made, and why; "" if one can be made."""
-    return f"no statement about leaks can be made: {report.undecided}" if report.undecided else ""
+COLUMNS = ("process", "measure", "at the begin", "after the warm-up", "at the end", "per 1000 pods", "per hour", "")
 
 
 def leak_texts(report: SoakReport) -> Iterator[str]:
     """Yield a sentence for each leak."""
     for growth in report.leaks:
         rate = _rate(growth.per_1000_pods, growth.measure)
-        yield f"{growth.measure} of {growth.process} grows by {rate} for each 1000 pods"
+        yield f"{growth.process} leaks {growth.measure}: {rate} for each 1000 pods"
 
 
 def finding(report: SoakReport) -> str:
@@ -40,7 +35,8 @@ def rows(report: SoakReport) -> Iterator[tuple[str, ...]]:
     """Yield the cells of a row for each process and measure, as in `COLUMNS`."""
     for growth in report.growths:
         yield (
-            growth.process, growth.measure, _amount(growth.first, growth.measure), _amount(growth.last, growth.measure),
+            growth.process, growth.measure,
+            *(_amount(value, growth.measure) for value in (growth.begin, growth.first, growth.last)),
             _rate(growth.per_1000_pods, growth.measure), _rate(growth.per_hour, growth.measure), _word(growth),
         )  # fmt: skip
 
@@ -49,7 +45,8 @@ def note(report: SoakReport) -> str:
     """Explain the table."""
     return (
         f"Growth after a warm-up of {report.warm_up / 60:.1f} min: the median slope, and its interval at a level of "
-        f"{report.confidence:.0%}."
+        f"{report.confidence:.0%}. A leak is said above {report.limit:.0%} of the begin for each 1000 pods"
+        + (f"; above {LIMIT:.0%} in soaks of {3 * KEEPING_SECONDS / 60:.0f} min." if report.limit > LIMIT else ".")
     )
 
 

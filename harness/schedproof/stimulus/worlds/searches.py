@@ -78,9 +78,9 @@ class WorldSearches:
         finally:
             self._note(search, time.monotonic() - begin)
 
-    def _look(self, worlds: int) -> None:
-        if (soak := self._trial.soak) is not None:
-            soak.look(self._trial.attachment, worlds=worlds, pods=self._created())
+    def _look(self, worlds: int) -> bool:
+        soak = self._trial.soak
+        return soak is None or soak.look(self._trial.attachment, worlds=worlds, pods=self._created())
 
     def _created(self) -> int:
         """Return how many pods were created for the candidate."""
