@@ -242,7 +242,7 @@ def command_line() -> argparse.ArgumentParser:
     explain.add_argument("clauses", nargs="+", metavar="CLAUSE", help="id of a clause, such as network/flip")
 
     schema = command("schema", _schema)
-    files = ("candidate", "cluster", "workload", "report", "bench", "history")
+    files = ("candidate", "cluster", "workload", "report", "soak", "bench", "history")
     schema.add_argument("file", choices=files, metavar="FILE", help=f"one of {', '.join(files)} (one line of it)")
 
     candidates = command("candidates", _candidates)

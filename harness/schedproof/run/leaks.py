@@ -24,6 +24,7 @@ from typing import Any, Final, Literal
 
 import pydantic
 
+from schedproof.documents.json_schema import DRAFT, Schema
 from schedproof.run.trend import LEVEL, Slope, slope
 from schedproof.stimulus.worlds.soak import Soak, SoakSample
 
@@ -134,6 +135,11 @@ class SoakSamples(_Part):
 
     def as_dict(self) -> dict[str, Any]:
         return self.model_dump(by_alias=True)
+
+
+def soak_schema() -> Schema:
+    """The JSON Schema of soak.json."""
+    return {"$schema": DRAFT, **SoakSamples.model_json_schema(), "title": f"soak.json ({SOAK_SCHEMA})"}
 
 
 def soak_report(soak: Soak) -> SoakReport:
