@@ -167,7 +167,7 @@ def test_the_conclusion_says_it() -> None:
     assert "too short" in str(conclude(run(soak(1))))
     text = str(conclude(run(LEAKING)))
     assert text.startswith("FAILED")
-    assert "first: controller leaks descriptors: +1,000.00 (+1,000.00 to +1,000.00) for each 1000 pods" in text
+    assert "first: controller leaks descriptors: +1,000 (+1,000 to +1,000) for each 1000 pods" in text
     assert "2 leaks in 8.0 min" in next(iter(_lines(run(LEAKING))))
 
 

@@ -218,13 +218,15 @@ def _print_soak(result: RunResult, tested: CandidateResult, soaked: SoakReport, 
 
     style = "red" if soaked.leaks else ""
     _say(console, heading(tested.candidate.name, soaked), style=style)
-    if soaked.growths:
-        table = Table(box=None, pad_edge=False)
-        for number, column in enumerate(COLUMNS):
-            table.add_column(column, justify="right" if 1 < number < len(COLUMNS) - 1 else "left", overflow="fold")
+    for process in dict.fromkeys(growth.process for growth in soaked.growths):
+        table = Table(box=None, pad_edge=False, title=process, title_justify="left", title_style="")
+        for number, column in enumerate(COLUMNS[1:]):
+            table.add_column(column, justify="right" if 0 < number < len(COLUMNS) - 2 else "left", overflow="fold")
         for growth, row in zip(soaked.growths, rows(soaked), strict=True):
-            table.add_row(*row, style="red" if growth.leaks else None)
+            if growth.process == process:
+                table.add_row(*row[1:], style="red" if growth.leaks else None)
         console.print(table)
+    if soaked.growths:
         _say(console, note(soaked))
     if soaked.leaks:
         for line in _command(result.soak_again(tested.candidate), console.width - 4):

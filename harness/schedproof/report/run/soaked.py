@@ -8,13 +8,14 @@ from schedproof.foundation.counted import counted
 from schedproof.run.leaks import KEEPING_SECONDS, LIMIT, Growth, Measure, Rate, SoakReport
 
 _MIB = 1 << 20
-COLUMNS = ("process", "measure", "at the begin", "after the warm-up", "at the end", "per 1000 pods", "per hour", "")
+COLUMNS = ("process", "measure", "at the begin", "after warm-up", "at the end", "per 1000 pods", "per hour", "")
 
 
 def leak_texts(report: SoakReport) -> Iterator[str]:
     """Yield a sentence for each leak."""
     for growth in report.leaks:
-        rate = _rate(growth.per_1000_pods, growth.measure)
+        unit = " MiB" if growth.measure == "memory" else ""
+        rate = f"{_rate(growth.per_1000_pods, growth.measure)}{unit}"
         yield f"{growth.process} leaks {growth.measure}: {rate} for each 1000 pods"
 
 
@@ -35,7 +36,7 @@ def rows(report: SoakReport) -> Iterator[tuple[str, ...]]:
     """Yield the cells of a row for each process and measure, as in `COLUMNS`."""
     for growth in report.growths:
         yield (
-            growth.process, growth.measure,
+            growth.process, f"{growth.measure}{', MiB' if growth.measure == 'memory' else ''}",
             *(_amount(value, growth.measure) for value in (growth.begin, growth.first, growth.last)),
             _rate(growth.per_1000_pods, growth.measure), _rate(growth.per_hour, growth.measure), _word(growth),
         )  # fmt: skip
@@ -57,12 +58,13 @@ def _word(growth: Growth) -> str:
 def _rate(rate: Rate, measure: Measure) -> str:
     low = "any" if rate.low is None else _number(rate.low, measure)
     high = "any" if rate.high is None else _number(rate.high, measure)
-    return f"{_number(rate.median, measure)} ({low} to {high}){' MiB' if measure == 'memory' else ''}"
+    return f"{_number(rate.median, measure)} ({low} to {high})"
 
 
 def _number(value: float, measure: Measure) -> str:
-    return f"{value / _MIB if measure == 'memory' else value:+,.2f}"
+    shown = value / _MIB if measure == "memory" else value
+    return f"{shown:+,.2f}" if abs(shown) < 100 else f"{shown:+,.0f}"
 
 
 def _amount(value: float, measure: Measure) -> str:
-    return f"{value / _MIB:,.1f} MiB" if measure == "memory" else f"{value:,.0f}"
+    return f"{value / _MIB:,.1f}" if measure == "memory" else f"{value:,.0f}"

@@ -16,7 +16,7 @@ _SAMPLES = 240
 """About how many samples a soak has."""
 _LEAST_SECONDS = 1.0
 _LEAST_MEMORY = 512 << 20
-"""Bytes of this machine that stay available. The record of a soak is kept in memory: some 30 MB for each minute."""
+"""Bytes of this machine that stay available. The record of a soak is kept in memory: some 60 MB for each minute."""
 
 
 class SoakSample(pydantic.BaseModel):
