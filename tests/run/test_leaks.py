@@ -188,6 +188,14 @@ def test_the_files_have_the_samples_the_slopes_and_the_command(tmp_path: Path) -
     assert case.text == "schedproof soak candidate.yaml --minutes 8 --seed 7"
 
 
+def test_what_is_judged_over_a_soak_is_repeated_by_a_soak_and_a_world_by_itself() -> None:
+    result = run(soak())
+    candidate = result.candidates["tested"].candidate
+    assert result.reproduce(candidate, "core/alive") == "schedproof soak candidate.yaml --minutes 8 --seed 7"
+    alone = "schedproof run candidate.yaml --clause core/random-worlds --seed 7"
+    assert result.reproduce(candidate, "core/random-worlds") == alone
+
+
 def test_an_interrupted_soak_is_reported_although_nothing_was_judged(tmp_path: Path) -> None:
     result = run(soak(1), folder=tmp_path)
     result.candidates["tested"].verdicts.clear()

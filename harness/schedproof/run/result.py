@@ -217,6 +217,8 @@ class RunResult:
 
     def _run_again(self, candidate: Candidate) -> str:
         """The command that tries again all that was selected, one clause after the other on one instance."""
+        if self.effort.soak is not None:
+            return self.soak_again(candidate)
         options = SECRETS.redact_all([*self.options])
         asked = self.candidates[candidate.name].selection
         return shlex.join(
