@@ -44,7 +44,7 @@ def test_a_leak_is_found_where_one_is_planted(candidate: str, leaks: set[str], s
 
 
 def test_ctrl_c_ends_a_soak_with_the_report_so_far(shell: Shell) -> None:
-    command = shell.start("soak", "least-traffic-controller", "--minutes=60", "--report=report")
+    command = shell.start("schedproof", "soak", "least-traffic-controller", "--minutes=60", "--report=report")
     command.says("1 of 60 min: ")
     command.interrupt()
     ended = command.ends()
