@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -37,11 +36,11 @@ class Holder:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        self._process, self._out = process, process.stdout
+        self._process, self._out, self.pid = process, process.stdout, process.pid
         self._out.readline()
 
     def held(self) -> Held:
-        found = held_by([self._process.pid])
+        found = held_by([self.pid])
         assert found is not None
         return found
 
@@ -79,13 +78,13 @@ def test_each_measure_shows_what_a_process_takes(holder: Holder) -> None:
 
 
 def test_processes_are_added_up_and_those_that_are_gone_do_not_count(holder: Holder) -> None:
-    one, own = holder.held(), held_by([os.getpid()])
-    assert own is not None
+    alone = holder.take("thread")
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    both = held_by([os.getpid(), holder._process.pid, ended.pid])
-    assert both is not None
-    assert both.threads == one.threads + threading.active_count()
+    twice = held_by([holder.pid, ended.pid, holder.pid])
+    assert twice is not None
+    assert (twice.threads, twice.connections) == (2 * alone.threads, 0)
+    assert twice.descriptors == 2 * known(alone.descriptors)
     assert held_by([ended.pid]) is None
     assert held_by([]) is None
 
