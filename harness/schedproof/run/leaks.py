@@ -12,7 +12,7 @@ memory late, caches fill up, worlds differ in size. Therefore
 Growth is compared with the first sample, not with the level: what has leaked would hide itself.
 
 What is kept for some minutes grows like a leak until then. kube-scheduler keeps each event for 6 to 12 minutes
-(`finishTime` in k8s.io/client-go/tools/events/event_broadcaster.go): in a soak of 8 minutes, it grew by 6 kB for each
+(`finishTime` in k8s.io/client-go/tools/events/event_broadcaster.go): in soaks of 6 minutes, it grew by 6 kB for each
 pod, 8 % of its first sample for each 1000 pods. The limit for each 1000 pods is therefore high, unless the warm-up is
 longer. Too few samples, periods or pods allow no statement, and the absence of a leak is only stated up to these
 limits.
