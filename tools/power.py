@@ -154,8 +154,8 @@ def tried(change: dict[str, Any], kubernetes: Kubernetes, tree: Path, jobs: int)
     report = WORK / "report"
     shutil.rmtree(report, ignore_errors=True)
     ended = run_quietly(
-        [str(tree / ".venv" / "bin" / "schedproof"), "run", "stock", "--fail-fast", "--quiet", "--seed=1", f"--jobs={jobs}",
-         f"--report={report}"],
+        [str(tree / ".venv" / "bin" / "schedproof"), "run", "stock", "--fail-fast", "--quiet", "--seed=1",
+         f"--jobs={jobs}", f"--report={report}"],
         cwd=tree, env={**os.environ, "SCHEDPROOF_BINARY_KUBE_SCHEDULER": str(binary)},
     )  # fmt: skip
     clauses = {}

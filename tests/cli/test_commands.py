@@ -399,6 +399,14 @@ def test_all_problems_that_prevent_a_start_are_reported_together_with_codes(
             "up: error: unrecognized arguments: --cluster x\n  fix: did you mean --c",
         ),
         (("run", "stock", "--jobs", "0"), "argument --jobs: expected a whole number from 1, found 0\n  fix: "),
+        (("soak", "stock"), "the following arguments are required: --minutes"),
+        (
+            ("soak", "stock", "--minutes", "ten"),
+            "argument --minutes: expected a number of minutes above 0 and up to 10080 (a week), found ten\n  fix: ",
+        ),
+        (("soak", "stock", "--minutes", "-1"), "found -1\n  fix: "),
+        (("soak", "stock", "--minutes", "nan"), "found nan\n  fix: "),
+        (("soak", "stock", "--minutes", "10", "--worlds", "3"), "unrecognized arguments: --worlds 3\n  fix: "),
         (("bench", "stock", "--nodes", "x"), "argument --nodes: expected a whole number from 1, found x\n  fix: "),
     ],
 )
@@ -413,3 +421,20 @@ def test_options_that_a_command_does_not_accept_are_refused_by_that_command(
 
 def test_clean_refuses_a_context_without_a_kubeconfig(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--context needs --kubeconfig" in output_of(capsys, "clean", "--context", "mine", code=2)
+
+
+def test_a_soak_of_an_unknown_candidate_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    text = output_of(capsys, "soak", "least-trafic-controller", "--minutes", "1", code=2)
+    assert "candidate 'least-trafic-controller' not found" in text
+    assert "did you mean least-traffic-controller" in text
+
+
+def test_a_soak_needs_a_candidate_that_is_held_to_core(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "candidate.yaml"
+    file.write_text(
+        "apiVersion: schedproof/v1\nkind: Candidate\nmetadata: {name: mine}\n"
+        "spec:\n  schedulerName: mine\n  controller: {command: [./it]}\n  claims: {profiles: [controller]}\n"
+    )
+    text = output_of(capsys, "soak", str(file), "--minutes", "1", code=2)
+    assert "mine is not judged by core/random-worlds: " in text
+    assert "\n  fix: claim it in spec.claims of " in text

@@ -328,6 +328,23 @@ def test_search_respects_its_bounds():
     assert search.tries == 3
 
 
+def test_search_goes_on_with_other_worlds_until_its_time_is_over_a_world_fails_or_it_is_stopped():
+    def search(run=lambda _world, _hurried: None, **more: Any) -> tuple[Search, bool]:
+        now = iter(range(10_000))
+        found = Search(run, Bounds(7, 100, 0, 0), clock=lambda: float(next(now)), **more)
+        return found, found.generated_on(worlds(), 1)
+
+    tried: list[str] = []
+    found, failed = search(lambda world, _hurried: tried.append(world.key))
+    # The clock is read once for each world, and some times for each batch of seven.
+    assert (failed, 70 < found.count < 100, len(set(tried)) > 7 * 8) == (False, True, True)
+    runs = itertools.count(1)
+    found, failed = search(lambda _world, _hurried: Wrong("odd", 0) if next(runs) == 30 else None)
+    assert (failed, found.count) == (True, 30)
+    found, failed = search(between=lambda count: count < 20)
+    assert (failed, found.count) == (False, 20)
+
+
 def test_world_that_fails_once_is_not_steady_and_not_reduced():
     runs: list[World] = []
 

@@ -12,6 +12,7 @@ from schedproof.benchmark.results import bench_schema
 from schedproof.history.record import KINDS
 from schedproof.history.saved import history_schema
 from schedproof.run.document import report_schema
+from schedproof.run.leaks import soak_schema
 
 _HISTORY = """\
 # history.jsonl
@@ -27,6 +28,12 @@ _REPORT = """\
 The verdicts of a run. `schedproof schema report` prints its JSON Schema. Match on `code`, not on `summary`; the codes
 are listed [on a page of their own](codes.md).
 """
+_SOAK = """\
+# soak.json
+
+The samples of `schedproof soak`: what the candidate's processes held over time. What they show is in report.json
+(`candidates[].soak`). `schedproof schema soak` prints its JSON Schema.
+"""
 _BENCH = """\
 # bench.json
 
@@ -40,6 +47,7 @@ def data_pages() -> dict[str, str]:
     return {
         "reference/history.md": "\n".join(_history()),
         "reference/report.md": "\n".join(_document(_REPORT, report_schema())),
+        "reference/soak.md": "\n".join(_document(_SOAK, soak_schema())),
         "reference/bench.md": "\n".join(_document(_BENCH, bench_schema())),
     }
 

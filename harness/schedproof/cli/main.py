@@ -21,6 +21,7 @@ from schedproof.cli.doctor.show import show_diagnosis
 from schedproof.cli.judge import judge_again
 from schedproof.cli.output import say
 from schedproof.cli.run import normalize, run_suites
+from schedproof.cli.soak import soak
 from schedproof.documents.problems import Problem
 from schedproof.documents.suggestions import nearest
 from schedproof.foundation.console import INTERRUPTED, tell
@@ -33,9 +34,11 @@ from schedproof.run.options import (
     CANDIDATE_HELP,
     CLUSTER_OPTIONS,
     JOBS,
+    MINUTES,
     OPTIONS,
     REPEAT,
     SINCE,
+    SOAK_OPTIONS,
     WATCH,
     add_options,
     folder_name,
@@ -45,6 +48,11 @@ _EXIT_CODES = """\
 exit codes: 0 all required clauses that are claimed passed; 1 one failed, or an exclusion is stale;
 2 usage or environment error; 3 nothing failed, but something required was not proved, or was skipped
 (--allow-skipped accepts that)"""
+
+_SOAK_EXIT_CODES = """\
+exit codes: 0 soaked, no failure, no leak; 1 a required clause failed, or a process leaks; 2 usage or environment error;
+3 nothing failed, but something was not proved: a soak of less than 6 minutes, or a candidate whose processes this
+machine does not see, allows no statement about leaks (--allow-skipped accepts that)"""
 
 _BENCH_EXIT_CODES = """\
 exit codes: 0 everything was measured, no gate failed; 1 a gate failed, or pods were bound where they must not run;
@@ -104,6 +112,10 @@ _COMMANDS = {
             "schedproof compare schedproof-results/EARLIER schedproof-results/LATER",
         ),
         "normalize": ("property-test the scores of one or more candidates", "schedproof normalize . --surface python"),
+        "soak": (
+            "let a candidate schedule generated worlds for some minutes, and look for leaks of its processes",
+            "schedproof soak candidate.yaml --minutes 10",
+        ),
         "replay": ("repeat a saved case of scores, or a world, that failed", "schedproof replay 5d0c2a81"),
         "bench": ("compare how fast candidates schedule", "schedproof bench my-plugin --workload basic --rounds 10"),
     },
@@ -174,6 +186,14 @@ def command_line() -> argparse.ArgumentParser:
         add_options(what.add_argument, prefix="", options=(REPEAT, SINCE, WATCH))
         _add_verbosity(running)
 
+    soaking = command("soak", soak, _SOAK_EXIT_CODES)
+    soaking.add_argument("candidate", metavar="CANDIDATE", help=CANDIDATE_HELP)
+    soaking.add_argument(
+        f"--{MINUTES.name}", required=True, type=MINUTES.type, metavar=MINUTES.metavar, help=MINUTES.help
+    )
+    add_options(soaking.add_argument, prefix="", options=SOAK_OPTIONS)
+    _add_verbosity(soaking)
+
     judge = command("judge", judge_again, _EXIT_CODES)
     judge.add_argument(
         "folder", type=Path, metavar="DIR", help="report folder of a run, or the folder of one candidate in it"
@@ -222,7 +242,7 @@ def command_line() -> argparse.ArgumentParser:
     explain.add_argument("clauses", nargs="+", metavar="CLAUSE", help="id of a clause, such as network/flip")
 
     schema = command("schema", _schema)
-    files = ("candidate", "cluster", "workload", "report", "bench", "history")
+    files = ("candidate", "cluster", "workload", "report", "soak", "bench", "history")
     schema.add_argument("file", choices=files, metavar="FILE", help=f"one of {', '.join(files)} (one line of it)")
 
     candidates = command("candidates", _candidates)

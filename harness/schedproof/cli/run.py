@@ -111,24 +111,41 @@ def _run_once(
     arguments: argparse.Namespace, kept: KeptCluster | None = None, since: Report | None = None
 ) -> tuple[int, RunResult | None]:
     """The exit code, and the results."""
-    _leave_pytest_alone()
-    import pytest
-
-    from schedproof.report.run.live import LiveReport
-    from schedproof.run.handed import Handed
     from schedproof.run.request import RunRequest
 
     request = RunRequest.from_options(
         lambda name: getattr(arguments, name.replace("-", "_")), arguments.candidates, Path.cwd()
     )
+    jobs = arguments.jobs or _jobs(request)
+    return run_request(request, verbosity=arguments.verbosity, jobs=jobs, kept=kept, since=since)
+
+
+def run_request(
+    request: RunRequest, *, verbosity: int, jobs: int = 1, kept: KeptCluster | None = None, since: Report | None = None
+) -> tuple[int, RunResult | None]:
+    """Run pytest on the shipped suites, and return the exit code and the results.
+
+    Args:
+        request: candidates, clauses and settings.
+        verbosity: -1 (quiet), 0 or 1.
+        jobs: the number of clusters side by side.
+        kept: has the cluster, if that outlives this run.
+        since: the report of an earlier run, with which this run is compared.
+    """
+    _leave_pytest_alone()
+    import pytest
+
+    from schedproof.report.run.live import LiveReport
+    from schedproof.run.handed import Handed
+
     options = ["-c", str(content("suites", "pytest.ini")), "--noconftest", "-p", "no:cacheprovider"]
     # Without capture, so that the progress of long steps is visible; the suites print nothing.
     options += [f"--ignore={content('suites', 'benchmark')}", "-p", "schedproof.pytest_plugin"]
     options += ["-p", "no:terminal", "-p", "no:faulthandler", "--capture=no"]
-    options.append(f"--sched-verbosity={arguments.verbosity}")
-    if (jobs := arguments.jobs or _jobs(request)) > 1:
+    options.append(f"--sched-verbosity={verbosity}")
+    if jobs > 1:
         options += ["-p", "xdist.plugin", f"-n{jobs}", "--max-worker-restart=0", "-p", "no:tmpdir"]
-    live = LiveReport(_result_of, arguments.verbosity, since)
+    live = LiveReport(_result_of, verbosity, since)
     code = pytest.main([*options, str(content("suites"))], plugins=[live, Handed(request, kept)])
     return live.finish(code), live.result
 

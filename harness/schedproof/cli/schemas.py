@@ -16,11 +16,12 @@ from schedproof.documents.json_schema import Schema
 from schedproof.history.saved import history_schema
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.run.document import report_schema
+from schedproof.run.leaks import soak_schema
 
 SCHEMAS: Mapping[str, Callable[[], Schema]] = MappingProxyType(
     {
         "candidate": lambda: candidate_schema(CLAIMABLE), "cluster": cluster_schema, "workload": workload_schema,
-        "report": report_schema, "bench": bench_schema, "history": history_schema,
+        "report": report_schema, "soak": soak_schema, "bench": bench_schema, "history": history_schema,
     }
 )  # fmt: skip
 """The schemas of files that users write, and of files of a run. That of a history describes a line."""

@@ -26,6 +26,8 @@ class Effort:
     replay: str = ""
     worlds: int | None = None
     """How many to generate for core/random-worlds; None: as many as its time allows, up to its usual number."""
+    soak: float | None = None
+    """For how many seconds to generate worlds for core/random-worlds, on one instance, which is measured meanwhile."""
 
     def __post_init__(self) -> None:
         if self.profile not in PROFILES and not re.fullmatch("[0-9]{1,7}", self.profile):

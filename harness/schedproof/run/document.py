@@ -9,6 +9,7 @@ import pydantic
 from schedproof.candidate.kinds import CandidateKind
 from schedproof.documents.json_schema import DRAFT, Schema
 from schedproof.judge.verdict import Outcome
+from schedproof.run.leaks import SoakReport
 
 SCHEMA: Final = "schedproof.report/v1"
 
@@ -77,6 +78,8 @@ class CandidateReport(_Part):
     clauses: list[ClauseReport]
     error: str = ""
     """Why it could not be started."""
+    soak: SoakReport | None = None
+    """What its processes held over time, after `schedproof soak`; soak.json has the samples."""
 
 
 class RunReport(_Part):

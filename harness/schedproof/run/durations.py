@@ -61,6 +61,8 @@ class Durations:
             return seen
         if clause.id == _WORLDS:
             worlds = self._effort.worlds
+            if self._effort.soak is not None:
+                return _LARGE_WORLDS + self._effort.soak
             return _LARGE_WORLDS + (_GENERATED_WORLDS if worlds is None else worlds * _A_WORLD)
         network, apart = candidate.claims.network, self.apart_seconds(candidate, clause)
         if network is None or not clause.id.startswith("network/"):
@@ -116,6 +118,8 @@ class Durations:
         cases = f" {effort}" if clause in RULES and effort != Effort().profile else ""
         if clause == _WORLDS and self._effort.worlds is not None:
             cases = f" {self._effort.worlds}"
+        if clause == _WORLDS and self._effort.soak is not None:
+            cases = f" soak {self._effort.soak:g}"
         counted = " counted" if network is not None and network.own_placements == "counted" else ""
         look_back = f" {network.look_back:g}" if network is not None else ""
         return f"{candidate.name} {clause}{look_back}{counted}{cases}"

@@ -34,6 +34,19 @@ def count(text: str) -> int:
     return int(text)
 
 
+def minutes(text: str) -> float:
+    """The type of an option that is a duration in minutes; up to a week, so that a slip of the keyboard is noticed."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= 7 * 24 * 60:
+        raise argparse.ArgumentTypeError(
+            f"expected a number of minutes above 0 and up to 10080 (a week), found {text}\n  fix: write one such as 10"
+        )
+    return found
+
+
 @dataclasses.dataclass(frozen=True)
 class Option:
     """One option. A repeated one collects a list."""
@@ -135,6 +148,13 @@ SINCE = Option("since", "REPORT", "also list failures that are fixed, new, or st
 
 REPEAT = Option("repeat", "N", "number of runs, each on new clusters; ends with a count of failures", count, default=1)
 """For the command line only."""
+
+MINUTES = Option("minutes", "N", "how long worlds are generated (at least 6 for a statement about leaks)", minutes)
+"""Of `schedproof soak`, which requires it."""
+
+_ALSO_OF_SOAKS = ("window", "allow-skipped", "report", "seed", "binary")
+SOAK_OPTIONS = (*CLUSTER_OPTIONS, *(option for option in OPTIONS if option.name in _ALSO_OF_SOAKS))
+"""Options of `schedproof soak`: those of `run` that apply."""
 
 BENCH_OPTIONS = (
     Option(

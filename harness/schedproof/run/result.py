@@ -31,6 +31,8 @@ from schedproof.run.document import (
     RunReport,
     Window,
 )
+from schedproof.run.leaks import SoakReport, soak_report
+from schedproof.stimulus.worlds.soak import Soak
 
 
 @dataclasses.dataclass
@@ -41,6 +43,13 @@ class CandidateResult:
     selected: tuple[str, ...]
     verdicts: list[Verdict] = dataclasses.field(default_factory=list)
     error: SchedproofError | None = None
+    soak: Soak | None = None
+    """The samples of its processes, if they were asked for."""
+
+    @property
+    def soaked(self) -> SoakReport | None:
+        """What these samples show; None if they were not asked for."""
+        return soak_report(self.soak) if self.soak is not None else None
 
     @property
     def untried(self) -> list[str]:
@@ -126,6 +135,8 @@ class CandidateResult:
             ]  # fmt: skip
         if self.error is not None:
             given["error"] = str(self.error)
+        if (soaked := self.soaked) is not None:
+            given["soak"] = soaked
         return CandidateReport(
             name=self.candidate.name,
             kind=self.candidate.kind,
@@ -162,7 +173,10 @@ class RunResult:
     @property
     def is_empty(self) -> bool:
         """Whether nothing came of it: there is nothing to report."""
-        return not any(result.verdicts or result.error for result in self.candidates.values())
+        return not any(
+            result.verdicts or result.error or (result.soak is not None and result.soak.samples)
+            for result in self.candidates.values()
+        )
 
     def reproduce(self, candidate: Candidate, clause: str) -> str:
         """The command that tries a clause again; passwords in it are left to the reader.
@@ -203,11 +217,19 @@ class RunResult:
 
     def _run_again(self, candidate: Candidate) -> str:
         """The command that tries again all that was selected, one clause after the other on one instance."""
+        if self.effort.soak is not None:
+            return self.soak_again(candidate)
         options = SECRETS.redact_all([*self.options])
         asked = self.candidates[candidate.name].selection
         return shlex.join(
             ["schedproof", "run", str(candidate.path), *asked, "--seed", str(self.seed), "--jobs", "1", *options]
         )
+
+    def soak_again(self, candidate: Candidate) -> str:
+        """The command that soaks a candidate again."""
+        minutes = (self.effort.soak or 0.0) / 60
+        options = ["--minutes", f"{minutes:g}", "--seed", str(self.seed), *SECRETS.redact_all([*self.options])]
+        return shlex.join(["schedproof", "soak", str(candidate.path), *options])
 
     @property
     def durations(self) -> list[tuple[Candidate, str, float]]:
@@ -221,19 +243,22 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """0: all required clauses that are claimed passed. 1: one failed, or an exclusion is stale. 2: a candidate
-        could not be brought up, or the environment failed. 3: nothing failed, but something stayed unproved: it could
-        not be proved, was not tried, was skipped without leave, or there was nothing to try in the first place.
+        """0: all required clauses that are claimed passed. 1: one failed, an exclusion is stale, or a soak shows a
+        leak. 2: a candidate could not be brought up, or the environment failed. 3: nothing failed, but something stayed
+        unproved: it could not be proved, was not tried, was skipped without leave, a soak allows no statement about
+        leaks, or there was nothing to try in the first place.
         """
         results = self.candidates.values()
         verdicts = [verdict for result in results for verdict in result.verdicts]
         if self.error is not None or any(result.error is not None for result in results):
             return EXIT_ERROR
-        if any(verdict.fails_run for verdict in verdicts):
+        soaked = [report for result in results if (report := result.soaked) is not None]
+        if any(verdict.fails_run for verdict in verdicts) or any(report.leaks for report in soaked):
             return EXIT_FAILED
         if not results or any(result.shows_nothing for result in results):
             return EXIT_UNPROVED
-        skipped = not self.allow_skipped and any(result.skipped for result in results)
+        missing = any(result.skipped for result in results) or any(report.unproved for report in soaked)
+        skipped = missing and not self.allow_skipped
         return EXIT_UNPROVED if skipped or any(verdict.unproved for verdict in verdicts) else EXIT_PASSED
 
     def document(self) -> Report:

@@ -164,6 +164,9 @@ class Session:
                             self.settings.effort,
                             keep_going=self.settings.keep_going,
                         )
+                    result.soak = self._trial.soak
+                    if result.soak is not None:
+                        result.soak.tell = self._progress.note
                     self._trial.recorder.add(
                         Selected(clauses=list(result.selected), allow_skipped=self.settings.allow_skipped)
                     )

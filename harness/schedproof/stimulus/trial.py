@@ -40,6 +40,7 @@ from schedproof.stimulus.standing import PATIENT, bystanders, waiting
 from schedproof.stimulus.surroundings import Surroundings
 from schedproof.stimulus.traffic.queries import Queries
 from schedproof.stimulus.usable_time import KeptLog, UsableTime
+from schedproof.stimulus.worlds.soak import Soak
 from schedproof.traffic.readings import Reader
 
 CONTROL = "schedproof-control"
@@ -85,6 +86,8 @@ class Trial:
         self.folder = folder
         self.seed = seed
         self.effort = effort
+        self.soak = Soak(effort.soak) if effort.soak is not None else None
+        """What the candidate's processes hold over time, where that is asked for."""
         self._keep_going = keep_going
         self._done: dict[str, bool] = {}
         self.namespace = f"{cluster.namespace_prefix}-{candidate.name}"[:63].rstrip("-.").replace(".", "-")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -54,6 +55,7 @@ class Search:
         bounds: how long.
         pins: whether the candidate supports node affinity.
         clock: seconds.
+        between: called after each world before shrinking, with their number; returns whether to generate more.
     """
 
     def __init__(
@@ -63,8 +65,10 @@ class Search:
         *,
         pins: bool = True,
         clock: Callable[[], float] = time.monotonic,
+        between: Callable[[int], bool] = lambda _: True,
     ) -> None:
-        self._run, self._bounds, self._pins, self._clock = run, bounds, pins, clock
+        self._run, self._bounds, self._pins, self._clock, self._between = run, bounds, pins, clock, between
+        self._goes_on = True
         self.count = 0
         """The number of worlds that were tried before shrinking."""
         self.tries = 0
@@ -79,9 +83,18 @@ class Search:
         """Try these, up to the first failure; returns whether there is one."""
         return any(map(self._goes_wrong, worlds))
 
-    def generated(self, strategy: SearchStrategy[World], seed: int) -> bool:
-        """Try generated worlds, up to the first failure, or until the bounds are reached."""
+    def generated_on(self, strategy: SearchStrategy[World], seed: int) -> bool:
+        """Try generated worlds, batch after batch of the bounds' number, until their time is over or one fails.
+
+        Each batch has a seed of its own, because hypothesis keeps what it has drawn.
+        """
         end = self._clock() + self._bounds.seconds
+        batches = itertools.takewhile(lambda _: self._goes_on and self._clock() < end, itertools.count(seed))
+        return any(self.generated(strategy, batch, end) for batch in batches)
+
+    def generated(self, strategy: SearchStrategy[World], seed: int, end: float | None = None) -> bool:
+        """Try generated worlds, up to the first failure, or until the bounds are reached; `end`: by the clock."""
+        until = self._clock() + self._bounds.seconds if end is None else end
         raised: list[Exception] = []
         tried: set[str] = set()
 
@@ -90,7 +103,8 @@ class Search:
                 raise raised[0]
             try:
                 # Hypothesis also draws what it has drawn before.
-                if self._clock() > end or (world.key not in tried and self._goes_wrong(world)):
+                over = not self._goes_on or self._clock() > until
+                if over or (world.key not in tried and self._goes_wrong(world)):
                     raise _Enough
                 tried.add(world.key)
             except Exception as error:
@@ -106,6 +120,7 @@ class Search:
         self.wrong = self._run(world, False)
         if self.wrong is not None:
             self.world = world
+        self._goes_on = self._between(self.count)
         return self.wrong is not None
 
     def make_smaller(self) -> None:

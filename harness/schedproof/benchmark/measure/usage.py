@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from schedproof.foundation.processes.process_table import TICK, ProcessTable, family, process_table
+from schedproof.foundation.processes.process_tree import status_fields
 
 _PROC = Path("/proc")
 
@@ -150,7 +151,7 @@ def _cpu(pids: Iterable[int], table: ProcessTable) -> float:
 
 def _peak(pid: int) -> int:
     """Return the peak resident memory in bytes (VmHWM); 0 for a zombie."""
-    return int(_status(pid).get("VmHWM", "0 kB").split()[0]) * 1024
+    return int(status_fields(pid).get("VmHWM", "0 kB").split()[0]) * 1024
 
 
 def _forget_peak(pid: int) -> None:
@@ -159,13 +160,3 @@ def _forget_peak(pid: int) -> None:
         (_PROC / str(pid) / "clear_refs").write_text("5")
     except OSError:
         return
-
-
-def _status(pid: int) -> dict[str, str]:
-    """The fields of /proc/PID/status; none if it ended meanwhile."""
-    try:
-        text = (_PROC / str(pid) / "status").read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return {}
-    lines = (line.partition(":") for line in text.splitlines())
-    return {name: value.strip() for name, _, value in lines}

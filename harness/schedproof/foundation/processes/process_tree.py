@@ -19,7 +19,7 @@ from schedproof.foundation.processes.cpu_waits import thread_wait
 
 _PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")
-_LISTEN = "0A"
+LISTEN = "0A"
 """TCP_LISTEN in /proc/net/tcp."""
 
 # include/uapi/linux/pidfd.h: struct pidfd_info of 64 bytes ends with exit_code; PIDFD_INFO_EXIT is of Linux 6.15.
@@ -99,11 +99,17 @@ def in_pod(root: int, uid: str) -> list[int]:
 
 def namespace_pids(pid: int) -> list[int]:
     """The pids that a process has in each of its PID namespaces, from ours inwards; empty: it is gone."""
-    with contextlib.suppress(OSError):
-        for line in (_PROC / str(pid) / "status").read_text(errors="replace").splitlines():
-            if line.startswith("NSpid:"):
-                return [int(number) for number in line.split()[1:]]
-    return []
+    return [int(number) for number in status_fields(pid).get("NSpid", "").split()]
+
+
+def status_fields(pid: int) -> dict[str, str]:
+    """The fields of /proc/PID/status by name; none if it is gone."""
+    try:
+        text = (_PROC / str(pid) / "status").read_text(errors="replace")
+    except OSError:
+        return {}
+    lines = (line.partition(":") for line in text.splitlines())
+    return {name: value.strip() for name, _, value in lines}
 
 
 def stat_fields(pid: int) -> list[str]:
@@ -169,14 +175,22 @@ class Ending:
 
 def listening(port: int) -> frozenset[int]:
     """The inodes of the sockets that listen at a TCP port of this machine."""
-    found = set()
+    return frozenset(
+        int(fields[9])
+        for fields in tcp_sockets("self")
+        if fields[3] == LISTEN and int(fields[1].rpartition(":")[2], 16) == port
+    )
+
+
+def tcp_sockets(pid: int | str) -> Iterator[list[str]]:
+    """The fields of each TCP socket in the network of a process: number, local address, remote one, state, ... inode.
+
+    None if it is gone.
+    """
     for name in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
-            for line in (_PROC / "net" / name).read_text().splitlines()[1:]:
-                fields = line.split()
-                if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port:
-                    found.add(int(fields[9]))
-    return frozenset(found)
+            for line in (_PROC / str(pid) / "net" / name).read_text().splitlines()[1:]:
+                yield line.split()
 
 
 def holders(sockets: frozenset[int], among: Iterable[int]) -> set[int]:

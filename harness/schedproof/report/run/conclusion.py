@@ -14,6 +14,7 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
+from schedproof.report.run.soaked import finding, leak_texts
 from schedproof.run.causes import Cause
 from schedproof.run.result import RunResult
 
@@ -81,6 +82,7 @@ def conclude(result: RunResult, *, report: Path | None = None, interrupted: bool
         parts = [f"{passed} of {clauses} passed"]
     if found:
         parts[0] += f" ({', '.join(f'{number} {kind}' for kind, number in found.items())})"
+    parts += _soaks(result)
     if word == "ERROR":
         parts.insert(0, _trouble(result))
     if first := next(_deciding(result, word), ""):
@@ -91,6 +93,14 @@ def conclude(result: RunResult, *, report: Path | None = None, interrupted: bool
 def word_for(exit_code: int) -> Word:
     """Return the word for an exit code."""
     return _WORDS[exit_code]
+
+
+def _soaks(result: RunResult) -> Iterator[str]:
+    """Yield what a soak shows about leaks."""
+    for tested in result.candidates.values():
+        if (soaked := tested.soaked) is not None:
+            found = f"{finding(soaked)} in {soaked.seconds / 60:.1f} min"
+            yield found if soaked.leaks else soaked.unproved or found
 
 
 def _kind(verdict: Verdict) -> str:
@@ -117,6 +127,7 @@ def _deciding(result: RunResult, word: str) -> Iterator[str]:
         if word != "UNPROVED":
             causes = (cause for cause in tested.causes if cause.shown_by.fails_run)
             yield from (f"{cause.shown_by.clause}{of}: {_shortened(_headline(cause))}" for cause in causes)
+            yield from leak_texts(tested.soaked) if tested.soaked is not None else ()
             continue
         # What was tried comes before what depends on it.
         unproved = sorted(filter(_unproved, tested.verdicts), key=lambda verdict: verdict.outcome == "skipped")

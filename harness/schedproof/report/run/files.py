@@ -1,4 +1,4 @@
-"""Writes report.json, report.html and junit.xml."""
+"""Writes report.json, report.html and junit.xml, and soak.json of a soak."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from schedproof.foundation.disk import FREE_SPACE
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.private import make_private, open_private, write_private
 from schedproof.report.run.html import render
+from schedproof.report.run.soaked import leak_texts
 from schedproof.report.run.terminal import explain
+from schedproof.run.leaks import SOAK_SCHEMA, SoakSamples
 from schedproof.run.result import RunResult
 
 REPORT = "report.html"
 """The file in a run's folder that users open."""
+SOAK = "soak.json"
+"""The file with the samples of a soak, of its only candidate."""
 
 
 def write_files(result: RunResult) -> None:
-    """Write all three files into the run's folder.
+    """Write the report's three files into the run's folder, and the samples of a soak.
 
     Raises:
         HostError: the folder cannot be written.
@@ -31,6 +35,10 @@ def write_files(result: RunResult) -> None:
         report = json.dumps(_json(result.document().as_dict()), indent=1, default=str, allow_nan=False)
         write_private(result.folder / "report.json", report + "\n")
         write_private(result.folder / REPORT, render(result))
+        for name, tested in result.candidates.items():
+            if tested.soak is not None:
+                samples = SoakSamples(schema=SOAK_SCHEMA, candidate=name, samples=tested.soak.samples)
+                write_private(result.folder / SOAK, json.dumps(samples.as_dict(), indent=1) + "\n")
         with open(result.folder / "junit.xml", "wb", opener=open_private) as file:
             ET.ElementTree(junit(result)).write(file, encoding="utf-8", xml_declaration=True)
     except OSError as error:
@@ -84,6 +92,13 @@ def junit(result: RunResult) -> ET.Element:
                     result.reproduce_among(tested.candidate, verdict.clause),
                 )
             )
+        if (soaked := tested.soaked) is not None:
+            counts["tests"] += 1
+            case = ET.SubElement(suite, "testcase", classname=tested.candidate.name, name="leaks")
+            if text := "\n".join(leak_texts(soaked)) or soaked.unproved:
+                kind, count = ("failure", "failures") if soaked.leaks else ("skipped", "skipped")
+                counts[count] += 1
+                ET.SubElement(case, kind, message=_text(text)).text = _text(result.soak_again(tested.candidate))
         for name, number in counts.items():
             suite.set(name, str(number))
     return root

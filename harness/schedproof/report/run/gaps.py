@@ -28,6 +28,8 @@ def gaps(result: RunResult) -> Iterator[str]:
         if tested.untried and tested.error is None:
             first = ", ".join(tested.untried[:5]) + (", ..." if len(tested.untried) > 5 else "")
             yield f"{name}: the run ended before {counted(len(tested.untried), 'clause')} could be tried: {first}"
+        if (soaked := tested.soaked) is not None and soaked.undecided:
+            yield f"{name}: {soaked.unproved}"
         for profile in tested.unjudged_profiles:
             yield f"{name}: it claims the profile {profile}, but none of the selected clauses of this profile applies"
         if not judged and tested.error is None:

@@ -25,6 +25,7 @@ from schedproof.report.run.gaps import gaps
 from schedproof.report.run.lane_picture import LanePicture, lane_picture
 from schedproof.report.run.matrix import anchor, has_section, kind_of, matrix
 from schedproof.report.run.pictures import decision_picture, scoring_picture
+from schedproof.report.run.soaked import COLUMNS, heading, note, rows
 from schedproof.report.run.terminal import PASSES_ALONE
 from schedproof.run.causes import Cause
 from schedproof.run.result import RunResult
@@ -58,6 +59,7 @@ def render(result: RunResult) -> str:
         script=script,
         script_digest=templating.digest(script),
         speeds=list(_search_speeds(result)),
+        soaks=list(_soaks(result)),
         with_guarantees=_with_guarantees,
         passes_alone=PASSES_ALONE,
     )
@@ -207,6 +209,25 @@ def _search_speeds(result: RunResult) -> Iterator[str]:
     for name, tested in result.candidates.items():
         for speed in search_speeds(tested.verdicts):
             yield f"{name} on surface {speed}"
+
+
+@dataclasses.dataclass(frozen=True)
+class _ShownSoak:
+    """The section of a candidate's soak; `rows` pairs the cells of a row with whether it shows a leak."""
+
+    heading: str
+    note: str
+    rows: list[tuple[tuple[str, ...], bool]]
+    again: str
+    columns: tuple[str, ...] = COLUMNS
+
+
+def _soaks(result: RunResult) -> Iterator[_ShownSoak]:
+    for name, tested in result.candidates.items():
+        if (soaked := tested.soaked) is not None:
+            marked = zip(rows(soaked), (growth.leaks for growth in soaked.growths), strict=True)
+            again = result.soak_again(tested.candidate)
+            yield _ShownSoak(heading(name, soaked), note(soaked), list(marked), again)
 
 
 def _with_guarantees(text: object) -> Iterator[tuple[str, str]]:

@@ -17,8 +17,10 @@ from schedproof.judge.verdict import Verdict
 from schedproof.report.run.asking import search_speeds
 from schedproof.report.run.decision_rows import decision_table, decision_title
 from schedproof.report.run.gaps import gaps
+from schedproof.report.run.soaked import COLUMNS, heading, note, rows
 from schedproof.report.run.symbols import symbol
 from schedproof.run.causes import Cause
+from schedproof.run.leaks import SoakReport
 from schedproof.run.result import CandidateResult, RunResult
 
 if TYPE_CHECKING:
@@ -203,7 +205,29 @@ def _print_foot(result: RunResult, console: Console) -> None:
     for name, tested in result.candidates.items():
         for speed in search_speeds(tested.verdicts):
             _say(console, f"{name} on surface {speed}")
+        if (soaked := tested.soaked) is not None:
+            _print_soak(result, tested, soaked, console)
     console.print(f"evidence: {result.folder}", soft_wrap=True, highlight=False, markup=False)
     lines = [line for text in gaps(result) for line in _wrapped(console, text, indent=len(text) - len(text.lstrip()))]
     for line in lines if len(lines) <= _GAPS else [*lines[: _GAPS - 1], "  ... -v shows them all"]:
         console.print(line, highlight=False, markup=False, emoji=False)
+
+
+def _print_soak(result: RunResult, tested: CandidateResult, soaked: SoakReport, console: Console) -> None:
+    from rich.table import Table
+
+    style = "red" if soaked.leaks else ""
+    _say(console, heading(tested.candidate.name, soaked), style=style)
+    for process in dict.fromkeys(growth.process for growth in soaked.growths):
+        table = Table(box=None, pad_edge=False, title=process, title_justify="left", title_style="")
+        for number, column in enumerate(COLUMNS[1:]):
+            table.add_column(column, justify="right" if 0 < number < len(COLUMNS) - 2 else "left", overflow="fold")
+        for growth, row in zip(soaked.growths, rows(soaked), strict=True):
+            if growth.process == process:
+                table.add_row(*row[1:], style="red" if growth.leaks else None)
+        console.print(table)
+    if soaked.growths:
+        _say(console, note(soaked))
+    if soaked.leaks:
+        for line in _command(result.soak_again(tested.candidate), console.width - 4):
+            console.print(f"   {line}", highlight=False, markup=False, emoji=False)

@@ -12,6 +12,7 @@ from schedproof.judge.verdict import Verdict
 from schedproof.report.run.conclusion import Conclusion
 from schedproof.report.run.decision_rows import decision_table
 from schedproof.report.run.page import print_page
+from schedproof.report.run.soaked import leak_texts
 from schedproof.report.run.symbols import symbol
 from schedproof.run.result import RunResult
 
@@ -82,6 +83,8 @@ def _print_findings(result: RunResult, console: Console) -> None:
                 console.print(line, soft_wrap=True, highlight=False, markup=False)
         if tested.error is not None:
             console.print(str(tested.error), soft_wrap=True, highlight=False, markup=False)
+        for text in leak_texts(tested.soaked) if tested.soaked is not None else ():
+            console.print(f"LEAK {name}: {text}", soft_wrap=True, highlight=False, markup=False)
 
 
 def _print_heading(title: str, console: Console, style: str) -> None:

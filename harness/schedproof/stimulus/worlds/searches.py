@@ -9,7 +9,7 @@ from typing import Any
 from schedproof.candidate.subjects import Subject
 from schedproof.foundation.private import make_private
 from schedproof.foundation.saved_cases import SavedCase
-from schedproof.history.acts import WorldSearch
+from schedproof.history.acts import PodCreated, WorldSearch
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.scoring.searches import saved_cases
 from schedproof.stimulus.worlds.runs import WorldRuns
@@ -33,12 +33,16 @@ class WorldSearches:
         self._context, self._trial, self._runs = context, context.trial, runs
         # If kubelets run pods, pods on nodes without a kubelet do not end.
         self._ends = "real-pods" not in context.trial.cluster.capabilities
-        self._impossible = {
-            *({"stopped"} if context.trial.candidate.kind == "attached" else ()),
-            *({"cut_off"} if context.trial.attachment.apiserver is None else ()),
-            *({"refused"} if "hold-bindings" not in context.trial.cluster.capabilities else ()),
+        # What a process holds shows a leak only while it lives.
+        restarts = context.trial.candidate.kind != "attached" and context.trial.soak is None
+        possible = {
+            "stopped": restarts,
+            "cut_off": context.trial.attachment.apiserver is not None,
+            "refused": "hold-bindings" in context.trial.cluster.capabilities,
         }
+        self._impossible = [kind for kind, can_happen in possible.items() if not can_happen]
         self._saved = saved_cases()
+        self._read = self._pods = 0
 
     def search(self) -> None:
         """Try worlds that failed before, this seed's large worlds, and generated ones; make a failing world smaller.
@@ -46,13 +50,14 @@ class WorldSearches:
         What is found is kept and recorded, even if the case ends early.
         """
         trial, effort, clause = self._trial, self._trial.effort, self._context.clause
-        generated = effort.worlds
-        bounds = Bounds(
-            _WORLDS if generated is None else generated, _SECONDS if generated is None else math.inf,
-            _TRIES, _SMALLER_SECONDS,
-        )  # fmt: skip
+        soak, generated, seconds = trial.soak, effort.worlds, _SECONDS
+        if soak is not None:
+            seconds = soak.seconds
+        elif generated is not None:
+            seconds = math.inf
+        bounds = Bounds(_WORLDS if generated is None else generated, seconds, _TRIES, _SMALLER_SECONDS)
         pins = Subject.NODE_AFFINITY not in self._context.left_out
-        search, begin = Search(self._runs.run, bounds, pins=pins), time.monotonic()
+        search, begin = Search(self._runs.run, bounds, pins=pins, between=self._look), time.monotonic()
         earlier = self._saved.of(str(trial.candidate.path), clause, "")
         replayed = [self._saved.get(effort.replay)] if effort.replay else []
         try:
@@ -68,7 +73,9 @@ class WorldSearches:
                 if (
                     search.first_wrong(known)
                     or search.first_wrong(corners(self._context.random, left_out))
-                    or search.generated(worlds(left_out, ends=self._ends, impossible=self._impossible), trial.seed)
+                    or (search.generated if soak is None else search.generated_on)(
+                        worlds(left_out, ends=self._ends, impossible=self._impossible), trial.seed
+                    )
                 ):
                     search.make_smaller()
                 else:
@@ -76,6 +83,17 @@ class WorldSearches:
                         self._saved.forget(mended)
         finally:
             self._note(search, time.monotonic() - begin)
+
+    def _look(self, worlds: int) -> bool:
+        soak = self._trial.soak
+        return soak is None or soak.look(self._trial.attachment, worlds=worlds, pods=self._created())
+
+    def _created(self) -> int:
+        """Return how many pods were created for the candidate."""
+        fresh = self._context.recorder.records[self._read :]
+        self._read += len(fresh)
+        self._pods += sum(isinstance(record, PodCreated) and record.role != "filler" for record in fresh)
+        return self._pods
 
     def _note(self, search: Search, seconds: float) -> None:
         found: dict[str, Any] = {}
