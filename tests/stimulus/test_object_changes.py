@@ -36,7 +36,7 @@ def test_the_candidate_has_the_time_that_it_claims_to_see_namespaces(world: Worl
 
 def test_a_runtime_class_has_an_overhead(world: World, objects: ObjectChanges) -> None:
     with world.changed_back(objects.undo):
-        name = objects.runtime_class("250m")
+        name = objects.runtime_class({"cpu": "250m"})
         assert world.server.read("runtimeclasses", name)["overhead"] == {"podFixed": {"cpu": "250m"}}
 
 

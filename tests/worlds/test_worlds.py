@@ -120,7 +120,7 @@ def test_worlds_have_every_subject_that_they_are_drawn_for():
     elsewhere = {
         Subject.HUGE_PAGES, Subject.OVERHEAD, Subject.POD_LEVEL_RESOURCES, Subject.LIMITS, Subject.UNITS,
         Subject.LABELS, Subject.ANNOTATIONS, Subject.NODE_SELECTOR, Subject.TOLERATIONS, Subject.GATES,
-        Subject.BROKEN_CONNECTIONS,
+        Subject.BROKEN_CONNECTIONS, Subject.OWNERS, Subject.UNREAD_FIELDS,
     }  # fmt: skip
     assert {*Subject} - elsewhere == DRAWN
 

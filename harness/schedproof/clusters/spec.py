@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from kubernetes.utils.quantity import parse_quantity
 
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
+from schedproof.clusters.reported import ANNOTATIONS, images
 from schedproof.daemons.scrape_defaults import Machine
 from schedproof.documents.fields import Field, Section
 from schedproof.documents.json_schema import API_VERSION
@@ -41,7 +42,10 @@ C = TypeVar("C")
 
 @dataclasses.dataclass(frozen=True)
 class NodeSpec:
-    """A node: `capacity` is its allocatable resources, `device` its traffic interface."""
+    """A node: `capacity` is its allocatable resources, `device` its traffic interface.
+
+    `small`: whether its object lacks the images and annotations that make the objects of real nodes large.
+    """
 
     name: str
     capacity: Mapping[str, str]
@@ -49,6 +53,7 @@ class NodeSpec:
     taints: tuple[Mapping[str, str], ...] = ()
     device: str = "eth0"
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    small: bool = False
 
     @property
     def machine(self) -> Machine:
@@ -56,7 +61,7 @@ class NodeSpec:
         return machine_of(_with_reservations(self.capacity))
 
     def manifest(self, address: str, version: str) -> dict[str, Any]:
-        """Return the Node object as its kubelet registers and updates it, except conditions and images.
+        """Return the Node object as its kubelet registers and updates it, except conditions.
 
         Args:
             address: its InternalIP, which identifies its exporter.
@@ -72,7 +77,7 @@ class NodeSpec:
                     "kubernetes.io/hostname": self.name[:63].rstrip("-."), "kubernetes.io/os": "linux",
                     "kubernetes.io/arch": "amd64", **self.labels,
                 },
-                **({"annotations": dict(self.annotations)} if self.annotations else {}),
+                "annotations": {**({} if self.small else ANNOTATIONS), **self.annotations},
             },
             "spec": {"taints": [dict(taint) for taint in self.taints]} if self.taints else {},
             "status": {
@@ -85,6 +90,7 @@ class NodeSpec:
                 "nodeInfo": self._info(version),
                 "features": {"supplementalGroupsPolicy": True},
                 "declaredFeatures": list(_DECLARED),
+                **({} if self.small else {"images": list(images())}),
             },
         }  # fmt: skip
 
