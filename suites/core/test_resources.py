@@ -228,7 +228,7 @@ def test_fit_overhead(case: Case) -> None:
 def test_fit_pod_level(case: Case) -> None:
     """Pods with pod-level CPU requests, which include those of their containers, except for devices and storage.
 
-    Then pods with pod-level requests of memory, and of huge pages.
+    Then pods with pod-level limits alone, which are requests, too; and with requests of memory, and of huge pages.
     """
     device, storage, pages = "schedproof.dev/device", "ephemeral-storage", "hugepages-2Mi"
     here = node_of_its_own(case, **{"cpu": "4", device: "3", storage: "10Gi", "memory": "4Gi", pages: "8Mi"})
@@ -248,13 +248,19 @@ def test_fit_pod_level(case: Case) -> None:
     pods.append(case.pod("fits", **whole("1")))
     case.expect_bound(pods[-1:])
     case.delete(pods)
+    # Limits of its containers would have to be lower.
+    limited = [case.pod("fits", resources={"limits": {"cpu": "3"}}, plain=True, **here)]
+    case.expect_bound(limited)
+    limited.append(case.pod("exceeds", cpu="1100m", **here))
+    case.expect_pending(limited[1:])
+    case.delete(limited)
     amounts = {"memory": ("3Gi", "2Gi", "1Gi", Subject.MEMORY), pages: ("6Mi", "4Mi", "2Mi", Subject.HUGE_PAGES)}
     for resource, (some, too_much, rest, subject) in amounts.items():
         if case.leaves_out(subject):
             continue
         fits, exceeds_it, last = (
             # Huge pages come with CPU or memory, and need a limit.
-            {"requests": {"cpu": "100m", resource: amount}, "limits": {resource: amount} if resource == pages else {}}
+            {"requests": {"cpu": "100m", resource: amount}, "limits": {resource: amount}}
             for amount in (some, too_much, rest)
         )
         case.expect_bound([case.pod("fits", cpu="100m", resources=fits, **here)])
