@@ -42,10 +42,7 @@ C = TypeVar("C")
 
 @dataclasses.dataclass(frozen=True)
 class NodeSpec:
-    """A node: `capacity` is its allocatable resources, `device` its traffic interface.
-
-    `small`: whether its object lacks the images and annotations that make the objects of real nodes large.
-    """
+    """A node: `capacity` is its allocatable resources, `device` its traffic interface."""
 
     name: str
     capacity: Mapping[str, str]
@@ -53,7 +50,6 @@ class NodeSpec:
     taints: tuple[Mapping[str, str], ...] = ()
     device: str = "eth0"
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    small: bool = False
 
     @property
     def machine(self) -> Machine:
@@ -77,7 +73,7 @@ class NodeSpec:
                     "kubernetes.io/hostname": self.name[:63].rstrip("-."), "kubernetes.io/os": "linux",
                     "kubernetes.io/arch": "amd64", **self.labels,
                 },
-                "annotations": {**({} if self.small else ANNOTATIONS), **self.annotations},
+                "annotations": {**ANNOTATIONS, **self.annotations},
             },
             "spec": {"taints": [dict(taint) for taint in self.taints]} if self.taints else {},
             "status": {
@@ -90,7 +86,7 @@ class NodeSpec:
                 "nodeInfo": self._info(version),
                 "features": {"supplementalGroupsPolicy": True},
                 "declaredFeatures": list(_DECLARED),
-                **({} if self.small else {"images": list(images())}),
+                "images": list(images(self.name)),
             },
         }  # fmt: skip
 

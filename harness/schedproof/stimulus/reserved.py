@@ -65,10 +65,7 @@ class ReservedNode:
         self._free = 0
         self._recorder: Recorder | None = None
         capacity = {**cluster.node_template.capacity, "cpu": str(_CPUS), "pods": str(_PODS)}
-        # Small: it changes at each turn, and each of its states is recorded.
-        spec = dataclasses.replace(
-            cluster.node_template, capacity=capacity, labels={}, taints=(_TAINT, _EVICTING), small=True
-        )
+        spec = dataclasses.replace(cluster.node_template, capacity=capacity, labels={}, taints=(_TAINT, _EVICTING))
         cluster.add_node(RESERVED, like=spec)
         self._api.merge("nodes", RESERVED, {"spec": {"unschedulable": True}})
         wait_for(self._cordoned, NODE_READY, what=f"node {RESERVED} to be cordoned")
