@@ -103,7 +103,7 @@ def occurrences(history: History) -> dict[tuple[str, str], set[str]]:
 
 
 def table(histories: Iterable[History]) -> str:
-    """Return a Markdown table: each value of each field, and the clauses of these runs that have it, or why none has."""
+    """Return a Markdown table: each value of each field, and the clauses of these runs that have it, or why none do."""
     found: dict[tuple[str, str], set[str]] = {}
     for history in histories:
         for occurrence, cases in occurrences(history).items():
