@@ -288,10 +288,9 @@ def test_the_machine_of_a_node_has_what_the_node_object_says() -> None:
     assert spec.machine.storage == Machine().storage
 
 
-def test_some_nodes_report_many_images_but_not_those_that_change_most_often() -> None:
+def test_some_nodes_report_images_but_not_those_that_change_most_often() -> None:
     def reported(name: str) -> int:
         return len(NodeSpec(name, {}).manifest("198.18.0.2", "v1.36.3")["status"]["images"])
 
     counts = {name: reported(name) for name in ("node-1", "node-2", "node-3", "node-4", RESERVED, *NODES)}
-    assert {name for name, count in counts.items() if count > 10} == {"node-2"}
-    assert all(counts.values())
+    assert {name for name, count in counts.items() if count} == {"node-2"}
