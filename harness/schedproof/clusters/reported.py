@@ -16,8 +16,8 @@ ANNOTATIONS = {
 _IMAGES = 40
 """Kubelets report at most 50 images (nodeStatusMaxImages); with 40, a Node object has 10 to 12 kB."""
 _EVERY = 4
-"""Every fourth node reports images: if all did, a run of random worlds would take 15 % more CPU time, as each state of a
-node is sent and recorded."""
+"""Every fourth node reports images. If all did, a run of random worlds would take 15 % more CPU time, because each
+state of a node is sent and recorded."""
 
 
 def images(node: str) -> Sequence[dict[str, Any]]:
