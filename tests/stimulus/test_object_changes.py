@@ -67,7 +67,7 @@ def test_another_refusal_than_admissions_is_an_error(world: World, objects: Obje
 def test_a_class_that_is_refused_is_not_there_to_be_removed(world: World, objects: ObjectChanges) -> None:
     world.server.writes = [422]
     with pytest.raises(ApiError):
-        objects.runtime_class("nonsense")
+        objects.runtime_class({"cpu": "nonsense"})
     objects.undo()
     assert world.server.seen("DELETE") == []
 
@@ -103,7 +103,7 @@ def test_budgets_go_before_classes_and_what_is_gone_is_no_error(world: World, ob
     status = {"currentHealthy": 1, "disruptionsAllowed": 0}
     world.become("poddisruptionbudgets", lambda _: {"status": status}, reads=1)
     objects.disruption_budget("db")
-    first, second = objects.runtime_class("1"), objects.priority_class(7)
+    first, second = objects.runtime_class({"cpu": "1"}), objects.priority_class(7)
     world.server.delete("priorityclasses", second)
     objects.undo()
     assert [path.rpartition("/")[2] for path, _ in world.server.seen("DELETE")] == [f"{PREFIX}-db", second, first]
