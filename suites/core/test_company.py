@@ -82,8 +82,9 @@ def apart(*terms: dict[str, Any]) -> dict[str, Any]:
 def test_pod_affinity(case: Case) -> None:
     """Pods require pods near them, by zone and by node, by two terms; or pods like themselves, or absent pods.
 
-    Terms select by labels and by expressions, also by labels that a pod lacks. Pods that have ended do not count;
-    terminating pods still do. Last, a pod waits, and then a pod with the same spec is the first of a group.
+    Terms select by labels and by expressions, also by labels that a pod lacks, and by the pod's own values of labels.
+    Pods that have ended do not count; terminating pods still do. Last, a pod waits, and then a pod with the same spec
+    is the first of a group.
     """
     unzoned, pool = zones(case, EAST, ALSO_EAST, WEST)
     case.pods.neighbour(EAST, "db")
@@ -105,6 +106,13 @@ def test_pod_affinity(case: Case) -> None:
     if still_there:
         case.expect_bound(pods(together(term("leaving", HOST))))
     case.expect_bound(pods(together({"topologyKey": HOST, "labelSelector": {}}), **{HOST: WEST}))
+    versioned = case.pod("versioned", labels={"app": "versioned", "version": "1"}, nodeSelector={HOST: EAST})
+    case.expect_bound([versioned])
+    by_version = {"affinity": together(term("versioned", matchLabelKeys=["version"])), "nodeSelector": pool}
+    by_others = {"affinity": together(term("versioned", mismatchLabelKeys=["version"])), "nodeSelector": pool}
+    one, two = {"labels": {"version": "1"}}, {"labels": {"version": "2"}}
+    case.expect_bound([case.pod("same", **one, **by_version), case.pod("other", **two, **by_others)])
+    unlike = [case.pod("same", **two, **by_version), case.pod("other", **one, **by_others)]
     for _ in range(4):  # one by one: the others must follow the first
         case.expect_bound(
             [case.pod("group", labels={"app": "group"}, affinity=together(term("group")), nodeSelector=pool)]
@@ -113,6 +121,7 @@ def test_pod_affinity(case: Case) -> None:
         together(term("absent")), together(term("db"), term("cache")), together(term("lost")),
         together(term("db", "schedproof.dev/no-such-label")), together({"topologyKey": ZONE}),
     )  # fmt: skip
+    nowhere += unlike
     nowhere += pods(together(term("db")), **{ZONE: "west"}) + pods(together(term("db")), **{HOST: unzoned})
     nowhere += pods(*(together(one) for one in not_meaning("cache")), **{ZONE: "west"})
     nowhere += pods(together(term("done", HOST)))
@@ -167,9 +176,22 @@ def test_pod_anti_affinity(case: Case) -> None:
     case.expect_bound(pods(apart(term("done", HOST)), **{HOST: unzoned}))
     case.expect_bound(pods(apart({"topologyKey": ZONE}), **{HOST: EAST}))
     case.expect_bound([pod for one in not_meaning("db") for pod in pods(apart(one), **{HOST: EAST})])
+    case.expect_bound([case.pod("versioned", labels={"app": "versioned", "version": "1"}, nodeSelector={HOST: WEST})])
+    versions: dict[str, list[Pod]] = {
+        version: [
+            case.pod("away", labels={"version": version}, affinity=apart(one), nodeSelector={HOST: WEST})
+            for one in (
+                term("versioned", matchLabelKeys=["version"]), term("absent"),
+                term("versioned", mismatchLabelKeys=["version"]),
+            )
+        ]
+        for version in ("1", "2")
+    }  # fmt: skip
+    case.expect_bound([*versions["1"][1:], *versions["2"][:2]])
     nowhere = pods(apart(term("db")), **{ZONE: "east"}) + pods(apart(term("absent"), term("db", HOST)), **{HOST: EAST})
     nowhere += [pod for one in meaning("db") for pod in pods(apart(one), **{ZONE: "east"})]
     nowhere += pods(apart(term("leaving", HOST)), **{HOST: unzoned}) if still_there else []
+    nowhere += [versions["1"][0], versions["2"][2]]
     case.expect_pending(nowhere + pods(apart({"topologyKey": ZONE, "labelSelector": {}}), **{ZONE: "east"}))
     waits = pods(apart(term("blue", HOST)), **{HOST: WEST})
     case.expect_pending(waits)
@@ -244,11 +266,19 @@ def test_affinity_namespaces(case: Case) -> None:
     def by_team(*teams: str) -> dict[str, Any]:
         return {"matchExpressions": [{"key": "team", "operator": "In", "values": list(teams)}]}
 
+    # It matches no namespace without labels: see above.
+    neither_blue = {
+        "matchExpressions": [
+            {"key": "team", "operator": "Exists"}, {"key": "team", "operator": "NotIn", "values": ["blue"]},
+            {"key": "no-such", "operator": "DoesNotExist"},
+        ]
+    }  # fmt: skip
     case.expect_bound(pods("beside", together(term("relabelled", namespaceSelector=by_team("none")))))
     case.objects.namespaces(late={"team": "late"})
     red_ones: list[dict[str, Any]] = [
         {"namespaces": [red]}, {"namespaceSelector": by_team("red")}, {"namespaceSelector": {}},
         {"namespaces": [red, blue]}, {"namespaces": [blue], "namespaceSelector": by_team("red", "green")},
+        {"namespaceSelector": neither_blue},
     ]  # fmt: skip
     others: list[dict[str, Any]] = [
         {},
@@ -300,6 +330,8 @@ def over_both(case: Case, app: str, node: str) -> list[Pod]:
 def test_topology_spread(case: Case) -> None:
     """Pods are spread over zones, singly and in a burst; then minDomains, matchLabelKeys, and both policies.
 
+    A constraint selects by labels or by expressions; one without a selector counts no pod.
+
     Of two constraints, each keeps pods off. Pods with the same labels in another namespace are all in one zone and
     do not count, nor do pods that have ended or are terminating.
     """
@@ -333,12 +365,17 @@ def test_topology_spread(case: Case) -> None:
     for _ in range(7):
         case.expect_bound(pods("steady", 1))
     case.expect_bound(pods("burst", 9))
+    east = {**pool, ZONE: "east"}
+    ignoring: dict[str, Any] = {"nodeAffinityPolicy": "Ignore"}
+    written = selecting(("app", "Exists"), ("app", "In", "burst"), ("app", "NotIn", "db"), ("tier", "DoesNotExist"))
+    by_expressions = {"labelSelector": written["labelSelector"], **ignoring}
+    case.expect_so_many_bound(pods("burst", 2, east, **by_expressions), 1)
+    everywhere = {"topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **ignoring}
+    case.expect_bound([case.pod("burst", nodeSelector=east, topologySpreadConstraints=[everywhere]) for _ in range(3)])
     case.expect_pending(over_both(case, "two-keys", EAST) + over_both(case, "one-zone", ALSO_EAST))
     case.expect_so_many_bound(over_both(case, "two-keys", ALSO_EAST), 1)
     case.expect_pending(pods("lost", 1, {**pool, HOST: unzoned}))
     case.expect_so_many_bound(pods("domains", 5, minDomains=4), 3)
-    east = {**pool, ZONE: "east"}
-    ignoring: dict[str, Any] = {"nodeAffinityPolicy": "Ignore"}
     case.expect_pending(pods("versioned", 1, east, **ignoring))
     case.expect_bound(pods("versioned", 1, east, {"version": "2"}, matchLabelKeys=["version"], **ignoring))
     case.expect_pending(pods("versioned", 1, east, {"version": "2"}, matchLabelKeys=["version"], **ignoring))

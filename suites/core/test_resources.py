@@ -13,6 +13,8 @@ from schedproof.stimulus.pods import NEVER_STARTS
 
 MANY = 70
 """Pods of others: more than a small cache holds."""
+_RESTART_POLICIES = (1, 35)
+"""The Kubernetes version since which each container may have a restart policy of its own (KEP-5307)."""
 
 
 def shares(case: Case, resource: str) -> Callable[[float], str]:
@@ -108,9 +110,9 @@ def test_fit_memory(case: Case) -> None:
     case.expect_bound([case.pod("fits", memory="2000000001", **here)])
 
 
-def node_of_its_own(case: Case, **capacity: str) -> dict[str, Any]:
+def node_of_its_own(case: Case, /, kind: str = "", **capacity: str) -> dict[str, Any]:
     """Add a node with this capacity, and return the spec fields by which a pod selects it."""
-    name = f"node-{case.clause.rpartition('/')[2]}"
+    name = "-".join(filter(None, ("node", case.clause.rpartition("/")[2], kind)))
     case.nodes.add(name, **capacity)
     case.settle()
     return {"nodeSelector": {"kubernetes.io/hostname": name}}
@@ -120,10 +122,16 @@ def fill_up(case: Case, resource: str, *, of: str, some: str, too_much: str, res
     """On a node with `of` a resource, bind a pod with `some`; then `too_much` does not fit, and the `rest` does.
 
     A scheduler that counts too little for the first pod binds the second; if too much, the last pod stays pending.
+    Nor does an init container fit that requests `too_much`, or a sidecar with the `rest` beside a container with it.
     """
     here = node_of_its_own(case, **{resource: of})
     case.expect_bound([case.pod("fits", cpu="100m", extended={resource: some}, **here)])
-    case.expect_pending([case.pod("exceeds", cpu="100m", extended={resource: too_much}, **here)])
+    init = {"cpu": "10m", "extended": {resource: too_much}}
+    sidecar = {"cpu": "10m", "extended": {resource: rest}, "restartPolicy": "Always"}
+    exceeds: list[dict[str, Any]] = [{"extended": {resource: too_much}}]
+    exceeds += [{"init": [init]}] if not case.leaves_out(Subject.INIT_CONTAINERS) else []
+    exceeds += [{"extended": {resource: rest}, "init": [sidecar]}] if not case.leaves_out(Subject.SIDECARS) else []
+    case.expect_pending([case.pod("exceeds", cpu="100m", **asked, **here) for asked in exceeds])
     case.expect_bound([case.pod("fits", cpu="100m", extended={resource: rest}, **here)])
 
 
@@ -148,7 +156,10 @@ def test_fit_hugepages(case: Case) -> None:
 
 @pytest.mark.clause("core/fit-init")
 def test_fit_init(case: Case) -> None:
-    """Init containers end before the others start: the larger of both requests counts, not their sum."""
+    """Init containers end before the others start: the larger of both requests counts, not their sum.
+
+    So do those with a restart policy of their own, other than that of sidecars.
+    """
     here = node_of_its_own(case, cpu="4", memory="4Gi")
     case.expect_bound(
         [case.pod("fits", cpu="2", memory="1Gi", init=[{"cpu": "3"}, {"cpu": "1", "memory": "2Gi"}], **here)]
@@ -158,6 +169,13 @@ def test_fit_init(case: Case) -> None:
         exceeds.append(case.pod("exceeds", memory="1Gi", init=[{"memory": "2500Mi"}], **here))
     case.expect_pending(exceeds)
     case.expect_bound([case.pod("fits", cpu="1", memory="2Gi", init=[{"cpu": "500m", "memory": "2Gi"}], **here)])
+    if tuple(map(int, case.trial.cluster.kubernetes.split("."))) < _RESTART_POLICIES:
+        return
+    here = node_of_its_own(case, "policies", cpu="2")
+    for policy in ("Never", "OnFailure"):
+        ends = case.pod("fits", cpu="1500m", init=[{"cpu": "1500m", "restartPolicy": policy}], **here)
+        case.expect_bound([ends])
+        case.delete([ends])
 
 
 @pytest.mark.clause("core/fit-sidecar")
@@ -183,19 +201,37 @@ def test_fit_sidecar(case: Case) -> None:
 
 @pytest.mark.clause("core/fit-overhead")
 def test_fit_overhead(case: Case) -> None:
-    """Pods whose RuntimeClass has an overhead of two CPUs."""
-    here = node_of_its_own(case, cpu="4")
-    boxed = {"runtimeClassName": case.objects.runtime_class(cpu="2"), **here}
-    case.expect_bound([case.pod("fits", cpu="1", **boxed)])
-    case.expect_pending([case.pod("exceeds", cpu="100m", **boxed), case.pod("exceeds", cpu="1100m", **here)])
-    case.expect_bound([case.pod("fits", cpu="1", **here)])
+    """Pods whose RuntimeClass has an overhead of half of a node's CPUs; then others with as much of each resource."""
+    resources = {
+        "cpu": ("4", "2", "1", Subject.CPU), "memory": ("4Gi", "2Gi", "1Gi", Subject.MEMORY),
+        "ephemeral-storage": ("4Gi", "2Gi", "1Gi", Subject.EPHEMERAL_STORAGE),
+        "schedproof.dev/device": ("4", "2", "1", Subject.EXTENDED_RESOURCES),
+        "hugepages-2Mi": ("8Mi", "4Mi", "2Mi", Subject.HUGE_PAGES),
+    }  # fmt: skip
+    here = node_of_its_own(case, **{resource: amounts[0] for resource, amounts in resources.items()})
+    for resource, (_, half, quarter, subject) in resources.items():
+        if case.leaves_out(subject):
+            continue
+        # Huge pages come with CPU or memory.
+        half_of_it, quarter_of_it = ({"cpu": "10m", resource: amount} for amount in (half, quarter))
+        boxed = {"runtimeClassName": case.objects.runtime_class(half_of_it), **here}
+        pods = [case.pod("fits", extended=quarter_of_it, **boxed)]
+        case.expect_bound(pods)
+        exceeds = [case.pod("exceeds", cpu="10m", **boxed), case.pod("exceeds", extended=half_of_it, **here)]
+        case.expect_pending(exceeds)
+        pods.append(case.pod("fits", extended=quarter_of_it, **here))
+        case.expect_bound(pods)
+        case.delete([*pods, *exceeds])
 
 
 @pytest.mark.clause("core/fit-pod-level")
 def test_fit_pod_level(case: Case) -> None:
-    """Pods with pod-level CPU requests, which include those of their containers, except for devices and storage."""
-    device, storage = "schedproof.dev/device", "ephemeral-storage"
-    here = node_of_its_own(case, **{"cpu": "4", device: "3", storage: "10Gi"})
+    """Pods with pod-level CPU requests, which include those of their containers, except for devices and storage.
+
+    Then pods with pod-level limits alone, which are requests, too; and with requests of memory, and of huge pages.
+    """
+    device, storage, pages = "schedproof.dev/device", "ephemeral-storage", "hugepages-2Mi"
+    here = node_of_its_own(case, **{"cpu": "4", device: "3", storage: "10Gi", "memory": "4Gi", pages: "8Mi"})
     subjects = {device: Subject.EXTENDED_RESOURCES, storage: Subject.EPHEMERAL_STORAGE}
     held = {device: "2", storage: "6Gi"}
     asked = {name: amount for name, amount in held.items() if not case.leaves_out(subjects[name])}
@@ -203,20 +239,43 @@ def test_fit_pod_level(case: Case) -> None:
     def whole(cpu: str, **extended: str) -> dict[str, Any]:
         return {"cpu": "100m", "resources": {"requests": {"cpu": cpu}}, "extended": extended, **here}
 
-    case.expect_bound([case.pod("fits", **whole("3", **asked))])
+    pods = [case.pod("fits", **whole("3", **asked))]
+    case.expect_bound(pods)
     exceeds = [whole("2"), {"cpu": "1100m", **here}]
     exceeds += [whole("100m", **{name: amount}) for name, amount in asked.items()]
-    case.expect_pending([case.pod("exceeds", **spec) for spec in exceeds])
-    case.expect_bound([case.pod("fits", **whole("1"))])
+    pods += [case.pod("exceeds", **spec) for spec in exceeds]
+    case.expect_pending(pods[1:])
+    pods.append(case.pod("fits", **whole("1")))
+    case.expect_bound(pods[-1:])
+    case.delete(pods)
+    # Limits of its containers would have to be lower.
+    limited = [case.pod("fits", resources={"limits": {"cpu": "3"}}, plain=True, **here)]
+    case.expect_bound(limited)
+    limited.append(case.pod("exceeds", cpu="1100m", **here))
+    case.expect_pending(limited[1:])
+    case.delete(limited)
+    amounts = {"memory": ("3Gi", "2Gi", "1Gi", Subject.MEMORY), pages: ("6Mi", "4Mi", "2Mi", Subject.HUGE_PAGES)}
+    for resource, (some, too_much, rest, subject) in amounts.items():
+        if case.leaves_out(subject):
+            continue
+        fits, exceeds_it, last = (
+            # Huge pages come with CPU or memory, and need a limit.
+            {"requests": {"cpu": "100m", resource: amount}, "limits": {resource: amount}}
+            for amount in (some, too_much, rest)
+        )
+        case.expect_bound([case.pod("fits", cpu="100m", resources=fits, **here)])
+        case.expect_pending([case.pod("exceeds", cpu="100m", resources=exceeds_it, **here)])
+        case.expect_bound([case.pod("fits", cpu="100m", resources=last, **here)])
 
 
 @pytest.mark.clause("core/fit-resize")
 def test_fit_resize(case: Case) -> None:
     """A pod is resized to a smaller request, which its kubelet has not applied yet; then the kubelet applies it.
 
-    Then it is resized to a larger request, which is first Deferred, then Infeasible. Last, a sidecar is made smaller.
+    Then it is resized to a larger request, which is first Deferred, then Infeasible; and a request of memory is made
+    smaller. Last, a sidecar is.
     """
-    here = node_of_its_own(case, cpu="4")
+    here = node_of_its_own(case, cpu="4", memory="4Gi")
     resized = case.pod("fits", cpu="3", plain=True, **here)
     case.expect_bound([resized])
     case.pods.resize(resized, "1", in_force="3")
@@ -235,9 +294,20 @@ def test_fit_resize(case: Case) -> None:
     fits = case.pod("fits", cpu="500m", **here)
     case.expect_bound([fits])
     case.delete([resized, waits, fits])
+    if not case.leaves_out(Subject.MEMORY):
+        resized = case.pod("fits", cpu="100m", memory="3Gi", plain=True, **here)
+        case.expect_bound([resized])
+        case.pods.resize(resized, "1Gi", in_force="3Gi", resource="memory")
+        case.settle()
+        waits = case.pod("exceeds", memory="2Gi", **here)
+        case.expect_pending([waits])
+        case.pods.resize(resized, "1Gi", in_force="1Gi", resource="memory")
+        case.expect_bound([waits], case.deadlines.requeue)
+        case.delete([resized, waits])
     if case.leaves_out(Subject.SIDECARS):
         return
-    beside = case.pod("fits", cpu="500m", init=[{"cpu": "2500m", "restartPolicy": "Always"}], plain=True, **here)
+    sidecar = {"cpu": "2500m", "memory": "64Mi", "restartPolicy": "Always"}
+    beside = case.pod("fits", cpu="500m", init=[sidecar], plain=True, **here)
     case.expect_bound([beside])
     case.pods.resize(beside, "1", in_force="2500m", sidecar=True)
     case.settle()
@@ -251,6 +321,9 @@ def test_fit_resize(case: Case) -> None:
 def test_host_port(case: Case) -> None:
     """Pods open host ports of a node: the same port on the same hostIP, on all, on another, and other ports.
 
+    Addresses are of both families. All IPv6 addresses (`::`) are only tried beside the same text and 0.0.0.0:
+    kube-scheduler and kubelets compare other addresses with it as text.
+
     Ports of sidecars and of all containers count, and all container ports of a pod with hostNetwork. Ports of a
     succeeded pod do not count; ports of a terminating pod still do.
     """
@@ -261,12 +334,17 @@ def test_host_port(case: Case) -> None:
         return {"ports": [{"containerPort": port, "hostPort": port, "protocol": protocol, **at}], **here}
 
     address, other = "192.0.2.1", "192.0.2.2"
-    case.expect_bound([case.pod("holds", **opens(8080, address)), case.pod("holds", **opens(9090))])
+    held = [opens(8080, address), opens(9090), opens(8088, "::"), opens(8089, "::1")]
+    case.expect_bound([case.pod("holds", **spec) for spec in held])
     apart = [opens(8080, other), opens(8080, address, "UDP"), opens(8081, address), opens(9090, protocol="UDP")]
+    apart += [opens(8080, "::1"), opens(8080, address, "SCTP"), opens(8088, "::", "UDP"), opens(8089, other)]
+    apart.append({"ports": [{"containerPort": 9090}], **here})
     case.expect_bound([case.pod("fits", **spec) for spec in apart])
     beside = [{"ports": [{"containerPort": 7070, "hostPort": 7070}]}]
     at_address = [{"containerPort": 7071, "hostPort": 7071, "hostIP": address}]
-    sidecars = [{"restartPolicy": "Always", **asked} for asked in (beside[0], {"ports": at_address})]
+    in_pod = [{"containerPort": 9090}, {"containerPort": 7072, "hostPort": 7072, "hostIP": "::"}]
+    asked = (beside[0], {"ports": at_address}, {"ports": in_pod})
+    sidecars = [{"restartPolicy": "Always", **ports} for ports in asked]
     without_sidecars = case.leaves_out(Subject.SIDECARS)
     if not without_sidecars:
         case.expect_bound([case.pod("holds", init=sidecars, **here)])
@@ -274,8 +352,9 @@ def test_host_port(case: Case) -> None:
     # With hostNetwork, every containerPort is also a host port.
     hosted = {"hostNetwork": True, "ports": [{"containerPort": 9090}], **here}
     taken = [opens(8080, address), opens(8080), opens(9090, address), opens(9090), hosted]
+    taken += [opens(8088, "::"), opens(8088), opens(8089, "::1"), opens(8089)]
     if not without_sidecars:
-        taken += [opens(7070), opens(7071, address), {"more": beside, **here}]
+        taken += [opens(7070), opens(7071, address), opens(7072, "::"), {"more": beside, **here}]
     case.expect_pending([case.pod("exceeds", **spec) for spec in taken])
     # Where kubelets run pods, the test does not choose when a pod ends.
     if "ending-pods" not in case.trial.cluster.capabilities or "real-pods" in case.trial.cluster.capabilities:

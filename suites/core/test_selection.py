@@ -8,6 +8,7 @@ import pytest
 
 from schedproof.stimulus.case import Case
 
+HOST = "kubernetes.io/hostname"
 WELL_KNOWN = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type")
 ZONE, DISK, RANK = "schedproof.dev/zone", "schedproof.dev/disk", "schedproof.dev/rank"
 
@@ -26,7 +27,7 @@ def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
 def test_node_selector(case: Case) -> None:
     """Two nodes have one label; one of these and a third have another: pods select either, both, or what no node has.
 
-    Then a node joins whose hostname label is not its name.
+    Then nodes join: one whose hostname label is not its name, one that has the same, and one without that label.
     """
     nodes = case.nodes.names
     first, second, third = nodes[0], nodes[1], nodes[2 % len(nodes)]
@@ -39,10 +40,21 @@ def test_node_selector(case: Case) -> None:
     impossible = [{ZONE: "c"}, {ZONE: "A"}, {ZONE: "a", DISK: "hdd"}, {ZONE: ""}]
     case.expect_pending([case.pod("exceeds", nodeSelector=selector) for selector in impossible])
     case.nodes.add("node-named.zone")
-    case.nodes.change("node-named.zone", labels={"kubernetes.io/hostname": "node-named"})
+    case.nodes.change("node-named.zone", labels={HOST: "node-named"})
+    case.nodes.add("node-alike")
+    case.nodes.change("node-alike", labels={HOST: "node-named", ZONE: "alike"})
+    case.nodes.add("node-nameless")
+    case.nodes.change("node-nameless", labels={HOST: None, ZONE: "nameless"})
     case.settle()
-    case.expect_bound([case.pod("selects", nodeSelector={"kubernetes.io/hostname": "node-named"})])
-    case.expect_pending([case.pod("exceeds", nodeSelector={"kubernetes.io/hostname": "node-named.zone"})])
+    selectors = [{HOST: "node-named"}, {HOST: "node-named", ZONE: "alike"}, {ZONE: "nameless"}]
+    case.expect_bound([case.pod("selects", nodeSelector=selector) for selector in selectors])
+    impossible = [
+        {HOST: "node-named.zone"},
+        {HOST: "node-alike"},
+        {HOST: "node-nameless"},
+        {HOST: "node-nameless", ZONE: "nameless"},
+    ]
+    case.expect_pending([case.pod("exceeds", nodeSelector=selector) for selector in impossible])
 
 
 @pytest.mark.clause("core/node-affinity")

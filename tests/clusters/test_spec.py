@@ -12,6 +12,8 @@ from schedproof.daemons.scrape_defaults import Machine
 from schedproof.documents.problems import DescriptorError, Problem
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
+from schedproof.history.world import RESERVED
+from schedproof.worlds.world import NODES
 
 KUBELET = {"memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}
 HEADER = "apiVersion: schedproof/v1\nkind: Cluster\nmetadata: {name: test}\n"
@@ -284,3 +286,11 @@ def test_the_machine_of_a_node_has_what_the_node_object_says() -> None:
     assert spec.machine.memory == 4 * 2.0**30
     assert spec.machine.cpus == 3
     assert spec.machine.storage == Machine().storage
+
+
+def test_some_nodes_report_images_but_not_those_that_change_most_often() -> None:
+    def reported(name: str) -> int:
+        return len(NodeSpec(name, {}).manifest("198.18.0.2", "v1.36.3")["status"]["images"])
+
+    counts = {name: reported(name) for name in ("node-1", "node-2", "node-3", "node-4", RESERVED, *NODES)}
+    assert {name for name, count in counts.items() if count} == {"node-2"}

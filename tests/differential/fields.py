@@ -1,9 +1,11 @@
-"""Which fields of pods and nodes the oracle reads, and which values a run has given them."""
+"""Which fields of pods and nodes the oracle reads, and which of the values of `values.FIELDS` runs have given them."""
 
 from __future__ import annotations
 
+import itertools
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from schedproof.history.saved import FILE, load_records
 from schedproof.oracle.feasibility import check
 
 from .referee import inventory_of, storage_of
+from .values import FIELDS, REASONS, Relations, values_in
 from .worlds import Worlds
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "varied.md"
@@ -79,56 +82,59 @@ def read_by_the_oracle(worlds: int, seed: int = 1) -> list[str]:
     )
 
 
-def values_of(history: History) -> dict[str, dict[str, set[str]]]:
-    """Return, for each field of pods and nodes, its recorded values, by the clause of the pod or the clause that was
-    running.
+def occurrences(history: History) -> dict[tuple[str, str], set[str]]:
+    """Return the fields and values of `FIELDS` that are recorded, with the clauses of their pods or, of other objects,
+    the clauses that were running; "" is the time between clauses.
     """
     cases = {record.uid: record.case for record in history.of(PodCreated)}
     spans = [(case, *history.span(case)) for case in history.cases]
-    found: dict[str, dict[str, set[str]]] = {}
+    found: dict[tuple[str, str], set[str]] = {}
+    relations = Relations()
     for event in history.of(WatchEvent):
         if event.resource not in ("pods", "nodes"):
             continue
-        uid = str(event.object["metadata"].get("uid"))
+        kind, uid = "Pod" if event.resource == "pods" else "Node", str(event.object["metadata"].get("uid"))
         now = next((case for case, begin, end in spans if begin <= event.at <= end), "")
         case = cases.get(uid, now)
-        for path, value in _leaves(event.object, "Pod" if event.resource == "pods" else "Node"):
-            found.setdefault(path, {}).setdefault(case, set()).add(value)
+        related = relations.seen(event.object, kind, gone=event.type == "DELETED")
+        for occurrence in itertools.chain(values_in(event.object, kind), related):
+            found.setdefault(occurrence, set()).add(case)
     return found
 
 
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _leaves(inner, _below(path, key))
-    elif isinstance(value, list):
-        for item in value:
-            yield from _leaves(item, f"{path}[]")
-    else:
-        yield path.removesuffix("[]"), str(value)
-
-
-def table(read: Iterable[str], histories: Iterable[History]) -> str:
-    """Return a Markdown table: each field that is read, how many values it has in these runs, and in which clauses."""
-    found: dict[str, dict[str, set[str]]] = {}
+def table(histories: Iterable[History]) -> str:
+    """Return a Markdown table: each value of each field, and the clauses of these runs that have it, or why none do."""
+    found: dict[tuple[str, str], set[str]] = {}
     for history in histories:
-        for path, by_clause in values_of(history).items():
-            for clause, values in by_clause.items():
-                found.setdefault(path, {}).setdefault(clause, set()).update(values)
-    lines = ["| field | values | clauses |", "|---|---|---|"]
-    for path in read:
-        by_clause = {clause: values for clause, values in found.get(path, {}).items() if clause}
-        count = len(set().union(*by_clause.values()))
-        clauses = ", ".join(f"`{clause}`" for clause in sorted(by_clause))
-        lines.append(f"| `{path}` | {count} | {clauses if len(by_clause) <= _NAMED else len(by_clause)} |")
+        for occurrence, cases in occurrences(history).items():
+            found.setdefault(occurrence, set()).update(cases)
+    lines = ["| field | value | clauses |", "|---|---|---|"]
+    for field, values in FIELDS.items():
+        for value in values:
+            where = _where(found.get((field, value), set())) or REASONS.get((field, value), "")
+            lines.append(f"| {f'`{field}`' if value == values[0] else ''} | {value} | {where} |")
     return "\n".join(lines) + "\n"
+
+
+def _where(cases: set[str]) -> str:
+    named = sorted(f"`{case}`" if case else "the whole run" for case in cases)
+    return ", ".join(named) if len(named) <= _NAMED else f"{len(named)} clauses"
+
+
+def rows(page: str) -> dict[tuple[str, str], str]:
+    """Read the table of a page: for each field and value, its clauses or why it has none; "" if neither is there."""
+    found: dict[tuple[str, str], str] = {}
+    field = ""
+    for name, value, where in re.findall(r"^\| (.*?) \| (.*?) \| (.*?) ?\|$", page, re.MULTILINE)[1:]:
+        field = name.strip("`") or field
+        found[field, value] = where
+    return found
 
 
 def main(reports: list[str]) -> None:
     """Write the table of docs/varied.md from the evidence of runs (folders of `--report`)."""
     folders = [file.parent for report in reports for file in sorted(Path(report).rglob(FILE))]
-    rows = table(read_by_the_oracle(WORLDS), (History(load_records(folder)) for folder in folders))
-    write_table(PAGE, "make varied", rows)
+    write_table(PAGE, "make varied", table(History(load_records(folder)) for folder in folders))
 
 
 if __name__ == "__main__":

@@ -154,7 +154,9 @@ class Worlds:
 
     def _pod_level(self, spec: Manifest) -> None:
         if self._chance(0.2):
-            spec["overhead"] = self._requests(("cpu", "memory", "example.com/gpu"))
+            spec["overhead"] = self._requests(_COMMON)
+            if any(name.startswith("hugepages") for name in spec["overhead"]):
+                spec["overhead"].setdefault("cpu", "100m")
         if self._chance(0.25):
             # Large enough to be above what the containers ask for, as validation wants it.
             large = {"cpu": ("20", "40"), "memory": ("20Gi", "100Gi"), "hugepages-2Mi": ("1Gi",)}
@@ -303,6 +305,8 @@ class Worlds:
             container["ports"] = [self._port() for _ in range(self._random.randint(0, 2))]
         if sidecar:
             container["restartPolicy"] = "Always"
+        elif name.startswith("i") and self._chance(0.2):
+            container["restartPolicy"] = self._pick(("Never", "OnFailure"))
         return container
 
     def _requests(self, names: Any = None) -> Manifest:
@@ -387,6 +391,8 @@ class Worlds:
 
     def _node(self, name: str) -> Manifest:
         labels = {"kubernetes.io/hostname": name, **{key: self._pick(_VALUES) for key in self._some(_KEYS, 4)}}
+        if self._chance(0.1):
+            del labels["kubernetes.io/hostname"]
         if self._on & _COMPANY:
             # Few places, at which several nodes are; some nodes are at none.
             labels |= {key: self._pick(("a", "b", "c")) for key in ("zone", "rack") if self._chance(0.85)}

@@ -117,7 +117,7 @@ def test_what_a_case_changed_by_all_its_parts_is_changed_back_also_if_it_breaks(
         bound = case.pod(cpu="100m", plain=True)
         case.nodes.add("more")
         case.nodes.change("node-1", labels={"disk": "ssd"}, unschedulable=True)
-        case.objects.runtime_class("1")
+        case.objects.runtime_class({"cpu": "1"})
         case.volumes.storage_class(waits=True)
         case.dra.device_class("gpu")
         case.expect_bound([bound])

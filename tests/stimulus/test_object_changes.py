@@ -36,7 +36,7 @@ def test_the_candidate_has_the_time_that_it_claims_to_see_namespaces(world: Worl
 
 def test_a_runtime_class_has_an_overhead(world: World, objects: ObjectChanges) -> None:
     with world.changed_back(objects.undo):
-        name = objects.runtime_class("250m")
+        name = objects.runtime_class({"cpu": "250m"})
         assert world.server.read("runtimeclasses", name)["overhead"] == {"podFixed": {"cpu": "250m"}}
 
 
@@ -67,7 +67,7 @@ def test_another_refusal_than_admissions_is_an_error(world: World, objects: Obje
 def test_a_class_that_is_refused_is_not_there_to_be_removed(world: World, objects: ObjectChanges) -> None:
     world.server.writes = [422]
     with pytest.raises(ApiError):
-        objects.runtime_class("nonsense")
+        objects.runtime_class({"cpu": "nonsense"})
     objects.undo()
     assert world.server.seen("DELETE") == []
 
@@ -103,7 +103,7 @@ def test_budgets_go_before_classes_and_what_is_gone_is_no_error(world: World, ob
     status = {"currentHealthy": 1, "disruptionsAllowed": 0}
     world.become("poddisruptionbudgets", lambda _: {"status": status}, reads=1)
     objects.disruption_budget("db")
-    first, second = objects.runtime_class("1"), objects.priority_class(7)
+    first, second = objects.runtime_class({"cpu": "1"}), objects.priority_class(7)
     world.server.delete("priorityclasses", second)
     objects.undo()
     assert [path.rpartition("/")[2] for path, _ in world.server.seen("DELETE")] == [f"{PREFIX}-app-db", second, first]

@@ -24,6 +24,7 @@ from schedproof.worlds.world import REQUIRED
 CPU, MEMORY = st.integers(0, 8_000).map(lambda m: f"{m}m"), st.integers(0, 1 << 34).map(str)
 BESIDE = {DEVICE: "3", STORAGE: "64Mi"}
 """So much as a pod asks for at most."""
+OWNER = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "2"}
 NODES = [
     {
         "metadata": {
@@ -64,7 +65,9 @@ def variation(
 ) -> Variation:
     how = {"labelled": True, "real": False} | how
     source = random.Random(seed)
-    return Variation(source, without=without, offered=lambda: offered, about=about, left_out=left_out, **how)
+    return Variation(
+        source, without=without, offered=lambda: offered, owner=lambda: OWNER, about=about, left_out=left_out, **how
+    )
 
 
 def plain(**spec: Any) -> dict[str, Any]:

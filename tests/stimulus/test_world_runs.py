@@ -18,6 +18,7 @@ from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.pods import FILLER, Pod
 from schedproof.stimulus.worlds import runs as runs_module
 from schedproof.stimulus.worlds.runs import WorldRuns
+from schedproof.stimulus.worlds.steps import HOSTNAME
 from schedproof.worlds.search import Wrong
 from schedproof.worlds.world import NODES, POOL
 from schedproof.worlds.world import World as Steps
@@ -371,6 +372,15 @@ def test_nodes_stay_and_are_changed_into_those_of_the_next_world(made: Runs) -> 
     assert made.runs.run(steps({"comes": pod("web")}, nodes=({"name": SECOND},)), hurried=False) is None
     gone = made.world.server.read("nodes", FIRST)
     assert not POOL.keys() & gone["metadata"]["labels"].keys(), "it has no part in the last one"
+
+
+def test_a_node_lacks_its_hostname_in_the_first_world_and_has_it_again_in_the_next(made: Runs) -> None:
+    made.schedule(rightly)
+    for hostname, labels in ((None, {}), ("shared", {HOSTNAME: "shared"}), (FIRST, {HOSTNAME: FIRST})):
+        described = {"name": FIRST, "labels": {HOSTNAME: hostname}} if hostname != FIRST else {"name": FIRST}
+        assert made.runs.run(steps({"comes": pod("fits")}, nodes=(described,)), hurried=False) is None
+        now = made.world.recorder.nodes[FIRST]["metadata"]["labels"]
+        assert {key: value for key, value in now.items() if key == HOSTNAME} == labels
 
 
 def test_what_others_do_is_done_step_by_step(made: Runs) -> None:

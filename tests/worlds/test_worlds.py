@@ -120,6 +120,7 @@ def test_worlds_have_every_subject_that_they_are_drawn_for():
     elsewhere = {
         Subject.HUGE_PAGES, Subject.OVERHEAD, Subject.POD_LEVEL_RESOURCES, Subject.LIMITS, Subject.UNITS,
         Subject.LABELS, Subject.ANNOTATIONS, Subject.NODE_SELECTOR, Subject.TOLERATIONS, Subject.GATES,
+        Subject.OWNERS, Subject.UNREAD_FIELDS,
     }  # fmt: skip
     assert {*Subject} - elsewhere == DRAWN
 
@@ -410,6 +411,18 @@ def test_yaml_of_a_world_is_valid_for_kubectl(tmp_path):
             assert (pod["spec"]["schedulerName"] == "my-scheduler") != ("nodeName" in pod["spec"])
         assert "&id" not in text  # kubectl takes anchors; people do not
     assert yaml.safe_load("a: 1")
+
+
+def test_hostnames_are_names_others_shared_or_absent():
+    key = "kubernetes.io/hostname"
+    found = [node for world in generated() for node in of_kind(world, "Node")]
+    named = {node["metadata"]["labels"].get(key) == node["metadata"]["name"] for node in found}
+    assert named == {True, False}
+    assert any(key not in node["metadata"]["labels"] for node in found)
+    hostnames = [[node["metadata"]["labels"].get(key) for node in map(node_manifest, w.nodes)] for w in generated()]
+    assert any(len(set(names) - {None}) < len([name for name in names if name]) for names in hostnames)
+    without = {"name": "node-world-0", "labels": {key: None}}
+    assert "kubernetes.io/hostname: absent" in in_words(World([without], []))
 
 
 def test_world_is_described_in_words():

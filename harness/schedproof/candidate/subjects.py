@@ -37,6 +37,8 @@ class Subject(enum.StrEnum):
     UNITS = "amounts in other units"
     LABELS = "more labels"
     ANNOTATIONS = "an annotation"
+    OWNERS = "an owner that is not its controller"
+    UNREAD_FIELDS = "fields that no rule reads"
     NODE_SELECTOR = "a node selector"
     NODE_AFFINITY = "node affinity"
     TAINTS = "taints"
@@ -71,6 +73,8 @@ CLAUSES: Mapping[Subject, tuple[str, ...]] = MappingProxyType(
         Subject.UNITS: ("core/fit-cpu",),
         Subject.LABELS: ("core/binds",),
         Subject.ANNOTATIONS: ("core/binds",),
+        Subject.OWNERS: ("core/binds",),
+        Subject.UNREAD_FIELDS: ("core/binds",),
         Subject.NODE_SELECTOR: ("core/node-selector",),
         Subject.NODE_AFFINITY: ("core/node-affinity",),
         Subject.TAINTS: ("core/taint-noschedule", "core/taint-noexecute", "core/toleration"),

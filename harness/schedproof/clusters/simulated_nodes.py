@@ -136,7 +136,7 @@ class JoinedNodes:
         metadata = manifest["metadata"]
         # DaemonSets of a real cluster select this label, and would wait for pods that never run.
         metadata["labels"].pop("kubernetes.io/os", None)
-        metadata["annotations"] = dict([self._annotation])
+        metadata["annotations"] |= [self._annotation]
         return manifest
 
     def remove(self, name: str) -> None:

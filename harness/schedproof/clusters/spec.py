@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from kubernetes.utils.quantity import parse_quantity
 
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
+from schedproof.clusters.reported import ANNOTATIONS, images
 from schedproof.daemons.scrape_defaults import Machine
 from schedproof.documents.fields import Field, Section
 from schedproof.documents.json_schema import API_VERSION
@@ -56,7 +57,7 @@ class NodeSpec:
         return machine_of(_with_reservations(self.capacity))
 
     def manifest(self, address: str, version: str) -> dict[str, Any]:
-        """Return the Node object as its kubelet registers and updates it, except conditions and images.
+        """Return the Node object as its kubelet registers and updates it, except conditions.
 
         Args:
             address: its InternalIP, which identifies its exporter.
@@ -72,7 +73,7 @@ class NodeSpec:
                     "kubernetes.io/hostname": self.name[:63].rstrip("-."), "kubernetes.io/os": "linux",
                     "kubernetes.io/arch": "amd64", **self.labels,
                 },
-                **({"annotations": dict(self.annotations)} if self.annotations else {}),
+                "annotations": {**ANNOTATIONS, **self.annotations},
             },
             "spec": {"taints": [dict(taint) for taint in self.taints]} if self.taints else {},
             "status": {
@@ -85,6 +86,7 @@ class NodeSpec:
                 "nodeInfo": self._info(version),
                 "features": {"supplementalGroupsPolicy": True},
                 "declaredFeatures": list(_DECLARED),
+                "images": list(images(self.name)),
             },
         }  # fmt: skip
 

@@ -62,6 +62,7 @@ def _varied(trial: Trial, kind: str) -> Iterator[Manifest]:
     variation = Variation(
         random.Random(f"{trial.seed}:{kind}"),  # noqa: S311 - reproducible by its seed
         labelled=surroundings.changes_nodes, offered=lambda: surroundings.beside,
+        owner=lambda: surroundings.owner(trial.namespace),
         real="real-pods" in trial.cluster.capabilities,
     )  # fmt: skip
     for number in range(_SAMPLES):

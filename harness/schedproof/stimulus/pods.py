@@ -69,9 +69,9 @@ def pod_manifest(
     """A pod whose main container runs `command`, or what its image runs.
 
     `cpu`, `memory` and `extended` (by resource) are its requests, and `ports` its container's; `more` are further
-    containers and `init` its init containers, each with the `cpu` and `memory` that it asks for, its `ports`, and its
-    `restartPolicy`, if it has one; `owner` is its controller, as a metav1.OwnerReference; `node` binds the pod at once;
-    `spec` is merged in.
+    containers and `init` its init containers, each with the `cpu`, `memory` and `extended` that it asks for, its
+    `ports`, and its `restartPolicy`, if it has one; `owner` is its controller, as a metav1.OwnerReference; `node` binds
+    the pod at once; `spec` is merged in.
     """
     requests = {resource: amount for resource, amount in (("cpu", cpu), ("memory", memory)) if amount}
     manifest: dict[str, Any] = {
@@ -109,7 +109,13 @@ def _containers(name: str, image: str, asked: Sequence[Mapping[str, Any]]) -> li
     return [
         {
             "name": f"{name}-{number}", "image": image,
-            "resources": {"requests": {key: container[key] for key in ("cpu", "memory") if key in container}},
+            "resources": {
+                "requests": {
+                    **{key: container[key] for key in ("cpu", "memory") if key in container},
+                    **container.get("extended", {}),
+                },
+                "limits": dict(container.get("extended", {})),
+            },
             **{field: container[field] for field in ("ports", "restartPolicy") if field in container},
         }
         for number, container in enumerate(asked, 1)

@@ -32,7 +32,8 @@ def _needs(reason: str, spec: Mapping[str, Any]) -> set[Subject]:
 
 
 def _waiting() -> dict[str, Mapping[str, Any]]:
-    alone = {"key": "kubernetes.io/hostname", "operator": "DoesNotExist"}
+    # Not by its hostname, which a node may lack.
+    alone = {"key": "kubernetes.io/arch", "operator": "DoesNotExist"}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [alone]}]}
     return {
         "selector": {"nodeSelector": _NOWHERE},
@@ -69,6 +70,7 @@ def bystanders(name: str, served: Sequence[str], cluster: Cluster) -> Iterator[d
         taken = "default-scheduler" in cluster.capabilities and scheduler in (DEFAULT_SCHEDULER, "")
         spec: dict[str, Any] = {"nodeSelector": _NOWHERE} if taken else {}
         manifest = pod_manifest(f"bystander-{kind}", scheduler, image=cluster.workload_image, **spec)
+        manifest["spec"]["terminationGracePeriodSeconds"] = 30
         if not scheduler:
             del manifest["spec"]["schedulerName"]
         yield manifest

@@ -43,6 +43,7 @@ class Surroundings:
         self._cluster = cluster
         self._world = candidate.world
         self._dressed: list[str] = []
+        self._owners: dict[str, dict[str, str]] = {}
         self._objects = AppliedObjects(cluster.api, mine=cluster.name != "existing")
         spec = candidate.spec
         names = tuple(r.name for r in spec.config.managed_resources) if isinstance(spec, ExtenderSpec) else ()
@@ -66,6 +67,13 @@ class Surroundings:
             api.merge("namespaces", name, {"metadata": metadata})
         for path in world.objects:
             self._objects.apply(read_manifests(path), name, source=str(path))
+
+    def owner(self, namespace: str) -> Mapping[str, str]:
+        """Return the metav1.OwnerReference of a namespace, which outlives its pods and is no controller of them."""
+        if namespace not in self._owners:
+            uid = self._cluster.api.get("namespaces", namespace)["metadata"]["uid"]
+            self._owners[namespace] = {"apiVersion": "v1", "kind": "Namespace", "name": namespace, "uid": uid}
+        return self._owners[namespace]
 
     def namespace_beside(self, namespace: str, name: str) -> str:
         """Create a further namespace for pods, named after `namespace`, and return its full name."""

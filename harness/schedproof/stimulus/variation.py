@@ -20,6 +20,7 @@ from schedproof.candidate.subjects import CLAUSES, Subject
 from schedproof.clusters.api import Manifest
 from schedproof.foundation.counted import counted
 from schedproof.oracle.quantity import parse_quantity
+from schedproof.stimulus.unread import add_unread
 from schedproof.worlds.world import REQUIRED
 
 _PREFIX = "looks.schedproof.dev/"
@@ -38,11 +39,11 @@ _ARCH = "kubernetes.io/arch"
 _ANYWHERE: Sequence[Mapping[str, Any]] = (
     {"key": _ARCH, "operator": "In", "values": ["amd64", "arm64", "ppc64le", "s390x"]},
     {"key": _ARCH, "operator": "NotIn", "values": [""]},
-    {"key": "kubernetes.io/hostname", "operator": "Exists"},
+    {"key": _ARCH, "operator": "Exists"},
     {"key": _ABSENT, "operator": "DoesNotExist"},
     {"key": _ABSENT, "operator": "NotIn", "values": ["", "7"]},
 )
-"""Expressions that every node of every cluster matches."""
+"""Expressions that every node of every cluster matches. Not about its hostname, which a node of a case may lack."""
 _LABELLED: Sequence[Mapping[str, Any]] = (
     {"key": _NUMBER, "operator": "Gt", "values": ["0"]},
     {"key": _NUMBER, "operator": "Lt", "values": ["10"]},
@@ -78,7 +79,7 @@ _CHANCE = 0.4
 _VARIED = (
     Subject.SEVERAL_CONTAINERS, Subject.INIT_CONTAINERS, Subject.LIMITS, Subject.UNITS, Subject.EXTENDED_RESOURCES,
     Subject.EPHEMERAL_STORAGE, Subject.LABELS, Subject.ANNOTATIONS, Subject.TOLERATIONS, Subject.NODE_AFFINITY,
-    Subject.NODE_SELECTOR,
+    Subject.NODE_SELECTOR, Subject.OWNERS, Subject.UNREAD_FIELDS,
 )  # fmt: skip
 KINDS: Mapping[str, str] = MappingProxyType({str(subject): CLAUSES[subject][0] for subject in _VARIED})
 """Each kind of change, which is the subject that it adds, and the clause about it."""
@@ -92,6 +93,7 @@ class Variation:
         without: what the candidate does not support; pods get none of it.
         labelled: whether nodes have `NODE_LABELS`.
         offered: returns which of `DEVICE` and `STORAGE` all nodes now have enough of.
+        owner: returns an object that exists as long as the pods do, as a metav1.OwnerReference.
         real: whether kubelets run the pods: then there are few containers, with limits that they can run with.
         about: the clause whose case creates the pods; changes that this clause is about are made in full.
         left_out: kinds of changes that are not made; it may grow meanwhile. In the clause about such a kind, each pod
@@ -106,10 +108,12 @@ class Variation:
         labelled: bool,
         real: bool,
         offered: Callable[[], Collection[str]] = tuple,
+        owner: Callable[[], Mapping[str, Any]],
         about: str = "",
         left_out: Collection[str] = (),
     ) -> None:
         self._random, self._real, self._labelled, self._offered = source, real, labelled, offered
+        self._owner = owner
         self._expressions = [*_ANYWHERE, *(_LABELLED if labelled else ())]
         self._about, self._left_out = about, left_out
         self._in_full = False
@@ -118,6 +122,7 @@ class Variation:
             "amounts in other units": self._spell, "an extended resource": self._ask(DEVICE),
             "ephemeral storage": self._ask(STORAGE), "more labels": self._label, "an annotation": self._annotate,
             "tolerations": self._tolerate, "node affinity": self._require, "a node selector": self._select,
+            str(Subject.OWNERS): self._own, str(Subject.UNREAD_FIELDS): self._add_unread,
         }  # fmt: skip
         self._changes = {kind: change for kind, change in changes.items() if kind not in without}
 
@@ -319,6 +324,16 @@ class Variation:
         chosen = {name: NODE_LABELS[name] for name in self._some(list(NODE_LABELS))}
         pod["spec"]["nodeSelector"] = {**(pod["spec"].get("nodeSelector") or {}), **chosen}
         return f"a selector of {counted(len(chosen), 'label')} that every node has"
+
+    def _own(self, pod: Manifest) -> str:
+        """Give a pod without an owner one that is not its controller: it makes the pod no member of a group."""
+        if pod["metadata"].get("ownerReferences"):
+            return ""
+        pod["metadata"]["ownerReferences"] = [dict(self._owner())]
+        return str(Subject.OWNERS)
+
+    def _add_unread(self, pod: Manifest) -> str:
+        return ", ".join(add_unread(pod, self._random, in_full=self._in_full, real=self._real))
 
     def _some(self, values: Sequence[Any]) -> list[Any]:
         count = len(values) if self._in_full else self._random.randint(1, min(3, len(values)))

@@ -1,8 +1,8 @@
 """Draws nodes and pods of random worlds, with values at the edges of rules.
 
-Labels that look like numbers or are empty, hostnames that differ from node names, taints and tolerations that nearly
-match, expressions about labels that a node lacks, quantities in every notation, requests of every kind of container,
-pods that attract or repel other pods.
+Labels that look like numbers or are empty, hostnames that differ from node names, that two nodes share or that a node
+lacks, taints and tolerations that nearly match, expressions about labels that a node lacks, quantities in every
+notation, requests of every kind of container, ports of both address families, pods that attract or repel other pods.
 """
 
 from __future__ import annotations
@@ -47,10 +47,14 @@ _SUBJECTS = {
 _LIMITS = {"cpu": "2", "memory": "2Gi", "ephemeral-storage": "3Gi"}
 """More than any request; an extended resource's limit equals its request."""
 _INIT = {True: Subject.SIDECARS, False: Subject.INIT_CONTAINERS}
-_PORTS = ((8080, "TCP"), (8080, "UDP"), (9090, "TCP"))
-_HOST_IPS = ("", "", "127.0.0.1", "0.0.0.0")  # noqa: S104 - of what a pod asks for
+_PORTS = ((8080, "TCP"), (8080, "UDP"), (9090, "TCP"), (8080, "SCTP"))
+# Not `::`, nor two spellings of an address: kube-scheduler compares text, and another scheduler may compare addresses.
+_HOST_IPS = ("", "", "127.0.0.1", "0.0.0.0", "::1")  # noqa: S104 - of what a pod asks for
 _APPS = ("web", "web", "db")
-_TOPOLOGIES = ("kubernetes.io/hostname", f"{PREFIX}zone")
+_HOSTNAME = "kubernetes.io/hostname"
+_SHARED = "host-world.example.com"
+"""The hostname of several nodes."""
+_TOPOLOGIES = (_HOSTNAME, f"{PREFIX}zone")
 
 
 def subject_of(resource: str) -> Subject:
@@ -106,9 +110,10 @@ class Parts:
         likely = dict.fromkeys(_KEYS, 0.5 if "labels" in about else 0.0)
         if about & RULES_OF_PODS:
             likely["zone"] = 0.8
-        labels = {f"{PREFIX}{key}": draws.pick(_LABELS[key]) for key in _KEYS if draws.chance(likely[key])}
-        if draws.chance(0.3):  # a node's hostname need not be its name
-            labels["kubernetes.io/hostname"] = f"{name.replace('node', 'host')}.example.com"
+        labels: Manifest = {f"{PREFIX}{key}": draws.pick(_LABELS[key]) for key in _KEYS if draws.chance(likely[key])}
+        if draws.chance(0.4):  # a node's hostname need not be its name; None: it has no such label
+            own = f"{name.replace('node', 'host')}.example.com"
+            labels[_HOSTNAME] = draws.pick((own, own, _SHARED, _SHARED, None))
         node: Manifest = {"name": name, "labels": labels}
         # A constraint of topology spread may count nodes with taints, or not.
         tainted = 0.6 if "taints" in about else 0.4 if "topology-spread" in about else 0
@@ -185,8 +190,11 @@ class Parts:
             "nodeAffinityPolicy": ("Ignore", "Honor"), "nodeTaintsPolicy": ("Honor", "Honor", "Ignore"),
             "minDomains": (2, 3),
         }  # fmt: skip
+        if wish := draws.chance(0.1):
+            del rare["minDomains"]  # which the apiserver refuses then
         return {
-            "maxSkew": draws.pick((1, 1, 2)), "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule",
+            "maxSkew": draws.pick((1, 1, 2)), "topologyKey": key,
+            "whenUnsatisfiable": "ScheduleAnyway" if wish else "DoNotSchedule",
             "labelSelector": {"matchLabels": {"app": draws.pick(_APPS)}},
             **{field: draws.pick(values) for field, values in rare.items() if draws.chance(0.4)},
         }  # fmt: skip

@@ -74,7 +74,7 @@ def _flow(value: Any) -> str:
         return "{" + ", ".join(f"{_short(key)}: {_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
-    return _short(value) if value != "" else '""'
+    return "absent" if value is None else _short(value) if value != "" else '""'
 
 
 def _short(value: Any) -> str:
@@ -123,10 +123,11 @@ def node_manifest(node: Manifest) -> Manifest:
     """A Node as it is in its world."""
     spec = {key: node[key] for key in ("taints", "unschedulable") if key in node}
     offered = {**USUAL, **node.get("allocatable", {})}
+    labels = {"kubernetes.io/hostname": node["name"], **POOL, **node.get("labels", {})}
     return {
         "apiVersion": "v1", "kind": "Node",
         "metadata": {
-            "name": node["name"], "labels": {"kubernetes.io/hostname": node["name"], **POOL, **node.get("labels", {})}
+            "name": node["name"], "labels": {key: value for key, value in labels.items() if value is not None}
         },
         **({"spec": spec} if spec else {}),
         "status": {"allocatable": {name: amount for name, amount in offered.items() if amount is not None}},

@@ -36,11 +36,11 @@ class ObjectChanges:
         self._trial.usable_time.let_pass(self._freshness)
         return full_names
 
-    def runtime_class(self, cpu: str) -> str:
-        """Create a RuntimeClass whose pods have this much CPU overhead, and return its name."""
+    def runtime_class(self, overhead: Mapping[str, str]) -> str:
+        """Create a RuntimeClass whose pods have this overhead (resource to amount), and return its name."""
         name = self._class_name()
-        overhead = {"podFixed": {"cpu": cpu}}
-        self._api.create("runtimeclasses", {"metadata": {"name": name}, "handler": "runc", "overhead": overhead})
+        made = {"metadata": {"name": name}, "handler": "runc", "overhead": {"podFixed": dict(overhead)}}
+        self._api.create("runtimeclasses", made)
         self._classes.append(("runtimeclasses", name))
         return name
 

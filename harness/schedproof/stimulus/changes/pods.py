@@ -55,6 +55,7 @@ class PodChanges:
             random.Random(f"{context.trial.seed}:{context.clause}:looks"),  # noqa: S311 - reproducible by its seed
             without=context.left_out.keys(), labelled=context.trial.surroundings.changes_nodes, real=self._real,
             offered=lambda: context.trial.surroundings.beside - context.scarce,
+            owner=lambda: context.trial.surroundings.owner(context.trial.namespace),
             about=context.clause, left_out=context.trial.left_out,
         )  # fmt: skip
 
@@ -328,11 +329,13 @@ class PodChanges:
             if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
                 self.patch(pod, {"metadata": {"finalizers": None}})
 
-    def resize(self, pod: Pod, cpu: str, *, in_force: str, pending: str = "", sidecar: bool = False) -> None:
-        """Resize the CPU request of a running pod in place, and write its status as the kubelet of its node would.
+    def resize(
+        self, pod: Pod, asked: str, *, in_force: str, pending: str = "", sidecar: bool = False, resource: str = "cpu"
+    ) -> None:
+        """Resize a request of a running pod in place, and write its status as the kubelet of its node would.
 
         It changes the pod's only container, or its only `sidecar`. The node has no kubelet (kwok).
-        `in_force`: the amount that the kubelet reports as still allocated; once the resize is done, equal to `cpu`.
+        `in_force`: the amount that the kubelet reports as still allocated; once the resize is done, equal to `asked`.
         `pending`: why the resize has not begun, as the reason of the condition PodResizePending.
         """
         self._await_phase(pod, "Running")
@@ -343,7 +346,7 @@ class PodChanges:
         # kwok writes no status for sidecars.
         (status,) = seen["status"].get(reported) or [{**_STATUS, "name": containers[0]["name"]}]
         resources = containers[0]["resources"]
-        force = {**resources["requests"], "cpu": in_force}
+        force = {**resources["requests"], resource: in_force}
         granted = {"allocatedResources": force, "resources": {**resources, "requests": force}}
         # The status is written first, so that the amount in force counts at every moment.
         main, running = seen["spec"]["containers"][0], seen["status"]["containerStatuses"][0]
@@ -355,7 +358,7 @@ class PodChanges:
             changed["conditions"] = [c for c in seen["status"]["conditions"] if c["type"] != condition["type"]]
             changed["conditions"].append(condition)
         self.patch(pod, {"status": changed}, "status")
-        containers[0]["resources"] = {**resources, "requests": {**resources["requests"], "cpu": cpu}}
+        containers[0]["resources"] = {**resources, "requests": {**resources["requests"], resource: asked}}
         self.patch(pod, {"spec": {field: containers}}, "resize")
 
     def _await_phase(self, pod: Pod, phase: str) -> None:

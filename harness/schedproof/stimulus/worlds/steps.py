@@ -144,7 +144,7 @@ class WorldSteps:
             if node is None:
                 return
             self._nodes.add(name, **_CAPACITY)
-            self._shapes[name] = {"metadata": {"labels": {}}, "status": {}}
+            self._shapes[name] = {"metadata": {"labels": {HOSTNAME: name}}, "status": {}}
         now, before = node_manifest(node or {"name": name}), self._shapes[name]
         labels: dict[str, str | None] = {**dict.fromkeys(before["metadata"]["labels"]), **now["metadata"]["labels"]}
         if node is None:
