@@ -19,6 +19,7 @@ from schedproof.history.world import Manifest, State
 from schedproof.judge.rulings.configuration import as_configured
 from schedproof.judge.rulings.lateness import is_overdue
 from schedproof.judge.rulings.removals import Removal
+from schedproof.judge.rulings.ruling import with_own
 from schedproof.oracle.coverage import unmodelled
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.manifest import priority
@@ -167,17 +168,10 @@ def _views(history: History, last: int) -> Iterator[State]:
         if _uid(pod) in own and _uid(pod) in history.bindings and pod["spec"].get("nodeName")
     }
 
-    def known(view: State) -> State:
-        shown = {
-            name: pod
-            for name, pod in view.pods.items()
-            if name not in placed or (_uid(pod) == _uid(placed[name]) and pod["spec"].get("nodeName"))
-        }
-        return dataclasses.replace(view, pods={**placed, **shown})
-
     for nodes in world.revisions("nodes", min(seen.nodes, last), last):
         for pods in world.revisions("pods", min(seen.pods, last), last):
-            yield known(world.view(nodes, pods))
+            view = world.view(nodes, pods)
+            yield dataclasses.replace(view, pods=with_own(view.pods, placed))
 
 
 def _waited_until(history: History, pod: Manifest) -> float:

@@ -56,7 +56,7 @@ class Ruling:
     def room(self) -> dict[str, dict[str, Room]]:
         """What each node has of the pod's requested resources, in that view."""
         view, at_bind = self.history.world.view(self.nodes, self.pods), self.history.world.at(self.binding.rv - 1)
-        others = _with_own(view.pods, _own_placements(self.history, self.binding, at_bind.pods))
+        others = with_own(view.pods, _own_placements(self.history, self.binding, at_bind.pods))
         return rooms(self.binding.manifest, view.nodes.values(), others.values())
 
     @functools.cached_property
@@ -206,7 +206,7 @@ def _views(history: History, binding: Binding, last: int) -> Iterator[tuple[int,
             if manifest is None:
                 yield nodes, pods, _gone(node)
                 continue
-            company = _with_own(world.company(node, pods), placed)
+            company = with_own(world.company(node, pods), placed)
             found = check(pod, [manifest], company.values(), storage=storage, inventory=inventory)
             yield nodes, pods, found[node]
 
@@ -236,7 +236,7 @@ def _views_of_all(
 def _check(history: History, binding: Binding, nodes: int, pods: int, change: _Change) -> dict[str, tuple[Reason, ...]]:
     """Every node's reasons against a bound pod, in a view of the world, of whose pods something may be assumed."""
     view, at_bind = history.world.view(nodes, pods), history.world.at(binding.rv - 1)
-    others = _with_own(view.pods, _own_placements(history, binding, at_bind.pods))
+    others = with_own(view.pods, _own_placements(history, binding, at_bind.pods))
     return check(
         as_configured(history, binding.manifest),
         view.nodes.values(),
@@ -259,7 +259,7 @@ def _under_way(history: History, binding: Binding, at_bind: Mapping[str, Any]) -
     return [later.manifest for later in bindings if later is not None and later.rv > binding.rv]
 
 
-def _with_own(seen: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def with_own(seen: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """The pods of a view with the candidate's placements, of which it knows before the view shows them.
 
     Of a placement that the view shows, its state is the view's: whether it is terminating is not known earlier.

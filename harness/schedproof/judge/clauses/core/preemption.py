@@ -12,7 +12,7 @@ from schedproof.history.acts import Expect
 from schedproof.history.history import History, TestPod
 from schedproof.history.observations import WatchEvent
 from schedproof.history.world import State
-from schedproof.judge.clause import AUDIT, CHANGE_NODES, Clause
+from schedproof.judge.clause import AUDIT, CHANGE_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.configuration import as_configured
 from schedproof.judge.rulings.evictions import given_away, in_vain, shortened_grace
@@ -207,7 +207,7 @@ CLAUSES = (
         "and new pods of lower priority do not get their room.",
         "DefaultPreemption plugin: SelectVictimsOnNode, PodEligibleToPreemptOthers; Kubernetes: pod priority and "
         "preemption", judge_preemption, features=FEATURE,
-        needs=CHANGE_NODES | AUDIT,
+        needs=CHANGE_NODES | AUDIT, stands_on=STEERED,
         hint="Remove all pods of lower priority, then add back those that still fit, the highest priority first.",
     ),
     Clause(
