@@ -24,7 +24,7 @@ _Change = Callable[[list[Manifest]], list[Manifest]]
 """From the pods that count in a view to those that counted if another order, or a list that was taken over, is assumed.
 """
 _MIXTURES = 256
-"""The most mixtures of two lists that are looked at: all of eight pods that changed in one way each."""
+"""The most mixtures of two lists that are looked at: all of eight pods that came or went."""
 
 
 def _as_seen(pods: list[Manifest]) -> list[Manifest]:
@@ -162,15 +162,20 @@ def _mixtures(history: History, binding: Binding, last: int) -> Iterator[_Change
     own = {pod["metadata"]["uid"] for pod in _own_placements(history, binding, history.world.at(last).pods).values()}
     views = [_placed(history, rv) for rv in (*history.world.revisions("pods", first, last), first)]
     by_uid = [{pod["metadata"]["uid"]: pod for pod in view.values()} for view in views]
-    options = [
-        {
-            json.dumps(_what_others_see(pod)): pod
-            for view in reversed(by_uid)
-            if (pod := view.get(uid)) or uid not in own
-        }.values()
-        for uid in dict.fromkeys(itertools.chain(*by_uid))
+    uids = dict.fromkeys(itertools.chain(*by_uid))
+    options: dict[str, dict[str, Manifest | None]] = {uid: {} for uid in uids}
+    for view, uid in itertools.product(by_uid, uids):
+        if (pod := view.get(uid)) is not None:
+            options[uid][json.dumps(pod["metadata"].get("labels"), sort_keys=True)] = pod
+        elif uid not in own:
+            options[uid][""] = None
+    # Those on the node itself vary first, each absent at first: most rules are about them.
+    here = {uid for view in by_uid for uid, pod in view.items() if pod["spec"]["nodeName"] == binding.node}
+    choices = [
+        sorted(options[uid].values(), key=lambda pod: pod is not None)
+        for uid in sorted(uids, key=lambda uid: uid in here)
     ]
-    for mixture in itertools.islice(itertools.product(*options), _MIXTURES):
+    for mixture in itertools.islice(itertools.product(*choices), _MIXTURES):
         yield functools.partial(_instead, [pod for pod in mixture if pod is not None])
 
 
