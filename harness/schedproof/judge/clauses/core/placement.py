@@ -166,12 +166,14 @@ def _reserved_last(wrong: Sequence[Ruling]) -> list[Ruling]:
 def _rules(wrong: Sequence[Ruling]) -> list[str]:
     """The rules that these placements break, the rule with the most breaches first.
 
-    The node that the harness has reserved keeps pods away by every possible rule: there only the taints are named, and
-    only if no other rule was broken.
+    The node that the harness has reserved keeps most pods away by every possible rule: of a pod that does not tolerate
+    its taints, only the taints are named there. It counts only if no rule was broken elsewhere.
     """
-    elsewhere = [ruling for ruling in wrong if ruling.binding.node != RESERVED]
-    broken = collections.Counter(rule for ruling in elsewhere for rule in {reason.rule for reason in ruling.reasons})
-    return [rule for rule, _ in broken.most_common()] or ["taints"]
+    broken: dict[bool, collections.Counter[str]] = {True: collections.Counter(), False: collections.Counter()}
+    for ruling in wrong:
+        rules, reserved = {reason.rule for reason in ruling.reasons}, ruling.binding.node == RESERVED
+        broken[reserved].update({"taints"} if reserved and "taints" in rules else rules)
+    return [rule for rule, _ in (broken[False] or broken[True]).most_common()]
 
 
 def _others(wrong: Sequence[Ruling]) -> str:
