@@ -132,7 +132,7 @@ def test_a_pod_that_was_to_wait_and_is_bound_is_found_at_the_step_it_came_by(mad
     made.schedule(
         lambda manifest, nodes: FIRST if "large" in manifest["metadata"]["name"] else rightly(manifest, nodes)
     )
-    wrong = made.runs.run(steps({"comes": pod("large", cpu="5")}, {"comes": pod("small")}), hurried=False)
+    wrong = made.runs.run(steps({"comes": pod("large", cpu="5")}, {"deleted": "large"}), hurried=False)
     assert wrong is not None
     assert wrong.step == 0
     assert wrong.text.startswith(f"{PREFIX}-large-1 was bound to {FIRST}, where it cannot run: ")
