@@ -10,6 +10,7 @@ import pytest
 from schedproof.candidate.subjects import Subject
 from schedproof.judge.clauses.core.priority import REPEATED
 from schedproof.stimulus.case import Case
+from schedproof.stimulus.exclusive import one_for_each_node
 from schedproof.stimulus.pods import Pod
 
 PRIORITIES = (-1_000_000, -1000, -10, -1, 0, 2, 9, 10, 1000, 1_000_000_000)
@@ -120,10 +121,16 @@ class Contest:
 
 @pytest.mark.clause("core/preemption-lands")
 def test_preemption_lands(case: Case) -> None:
-    """All slots of a node are held by pods of lower priority."""
+    """All slots of a node are held by pods of lower priority. Then other rules keep a preemptor off beside a holder."""
     contest = Contest(case, 2)
-    contest.holders((10, 1), (10, 1))
-    case.expect_bound([contest.pod("preemptor", 1000, preempts=True)], case.deadlines.requeue)
+    holders = contest.holders((10, 1), (10, 1))
+    preemptor = contest.pod("preemptor", 1000, preempts=True)
+    case.expect_bound([preemptor], case.deadlines.requeue)
+    for spec in one_for_each_node(case):
+        case.delete([preemptor, *holders])
+        holders = contest.holders((10, 1), **spec)
+        preemptor = contest.pod("preemptor", 1000, preempts=True, **spec)
+        case.expect_bound([preemptor], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/preemption-lower")

@@ -9,7 +9,9 @@ import pytest
 
 from schedproof.candidate.kinds import RbacSpec
 from schedproof.candidate.subjects import Subject
+from schedproof.normalization.surfaces.scheduler import confined
 from schedproof.stimulus.case import Case
+from schedproof.stimulus.exclusive import one_for_each_node
 from schedproof.stimulus.pods import Pod
 
 REFUSALS = {500: 3, 409: 2}
@@ -19,6 +21,8 @@ MANY = 12
 PAGES = {"pods": 1200, "nodes": 600}
 """Objects for three pages, and for two: client-go's pager requests 500 at a time (defaultPageSize)."""
 POOL = "schedproof.dev/pool"
+JOINED = "node-large"
+TOLERANT = {"tolerations": [{"operator": "Exists"}]}
 GATES = [{"name": "schedproof.dev/first"}, {"name": "schedproof.dev/second"}]
 
 
@@ -35,19 +39,23 @@ def requeue(case: Case, before: dict[str, Any], after: dict[str, Any]) -> None:
 
 @pytest.mark.clause("core/requeue-node-added")
 def test_requeue_node_added(case: Case) -> None:
-    """One pod is larger than every node, one selects a label that none has. Then a node joins that suits both.
+    """A pod is larger than every node, one selects a label that none has, and others find one like them on each node.
 
-    The second pod tolerates all taints: only its selector excludes nodes, and only the new node can cause a retry.
-    Last, many idle nodes join at once, and a pod waits for each.
+    Then a node joins that suits all. All but the first tolerate all taints: only the new node can cause a retry. Last,
+    many idle nodes join at once, and a pod waits for each.
     """
     case.need(Subject.TAINTS)  # which each node has from its creation until it is ready
-    pod = case.pod("large", cpu=case.nodes.beyond("cpu", 1.5))
-    selects = case.pod(
-        "selects", nodeSelector={"kubernetes.io/hostname": "node-large"}, tolerations=[{"operator": "Exists"}]
-    )
-    case.expect_pending([pod, selects])
-    case.nodes.add("node-large", cpu=case.nodes.beyond("cpu", 2))
-    case.expect_bound([pod, selects], case.deadlines.requeue)
+    pods = [case.pod("large", cpu=case.nodes.beyond("cpu", 1.5))]
+    pods.append(case.pod("selects", nodeSelector={"kubernetes.io/hostname": JOINED}, **TOLERANT))
+    if not case.leaves_out(Subject.NODE_AFFINITY):
+        confine = confined([*case.nodes.names[:2], JOINED])
+        for spec in one_for_each_node(case):
+            spec["affinity"] = confine | spec.get("affinity", {})
+            case.expect_bound([case.pod("holds", **spec, **TOLERANT) for _ in case.nodes.names[:2]])
+            pods.append(case.pod("waits", **spec, **TOLERANT))
+    case.expect_pending(pods)
+    case.nodes.add(JOINED, cpu=case.nodes.beyond("cpu", 2))
+    case.expect_bound(pods, case.deadlines.requeue)
     network = case.trial.candidate.claims.network
     if "idle-nodes" not in case.trial.cluster.capabilities or (network is not None and network.on_missing == "reject"):
         return
