@@ -318,3 +318,33 @@ def test_a_pod_that_came_may_not_count_where_one_that_is_gone_counts_no_longer(
     found = ruling(h, uid)
     assert bool(found.reasons) == wrong
     assert ("node-1" in found.feasible) == (not wrong)
+
+
+def test_after_a_fault_many_pods_may_be_as_two_lists_have_them() -> None:
+    """Twenty pods have come, and others are gone: the node is full at every moment."""
+    h = HistoryBuilder()
+    for number in range(20):
+        h.pod(f"first-{number}", role="filler", scheduler="other", node="node-1", cpu="350m")
+    h.node("node-1", labels=CHOSEN)
+    h.seen()
+    h.add(LineFault(case=h.case, line="apiserver", fault="cut", on=True))
+    for number in range(20):
+        h.pod(f"second-{number}", role="filler", scheduler="other", node="node-1", cpu="350m")
+        h.delete(f"first-{number}")
+    h.add(LineFault(case=h.case, line="apiserver", fault="", on=False))
+    uid = selecting_pod(h)
+    h.bind("probe-1", "node-1")
+    assert not ruling(h, uid).reasons
+
+
+def test_after_a_fault_a_pod_that_has_stayed_counts() -> None:
+    h = HistoryBuilder()
+    h.pod("stays", role="filler", scheduler="other", node="node-1", cpu="7")
+    h.node("node-1", labels=CHOSEN)
+    h.seen()
+    h.add(LineFault(case=h.case, line="apiserver", fault="cut", on=True))
+    h.pod("second", role="filler", scheduler="other", node="node-2", cpu="7")
+    h.add(LineFault(case=h.case, line="apiserver", fault="", on=False))
+    uid = selecting_pod(h)
+    h.bind("probe-1", "node-1")
+    assert ruling(h, uid).reasons

@@ -87,7 +87,7 @@ def test_generated_worlds_are_small_acceptable_and_known_to_the_oracle():
     fields = {field for world in found for step in world.steps for field in step}
     assert fields == {
         "comes", "there", "node", "elsewhere", "namesake", "late", "unstarted", "lingers", "deleted", "ended", "phase",
-        "labelled", "labels", "changed", "gone", "back", "stopped", "together", "recreated", "refused",
+        "labelled", "labels", "changed", "gone", "back", "stopped", "cut_off", "together", "recreated", "refused",
     }  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def test_worlds_have_every_subject_that_they_are_drawn_for():
     elsewhere = {
         Subject.HUGE_PAGES, Subject.OVERHEAD, Subject.POD_LEVEL_RESOURCES, Subject.LIMITS, Subject.UNITS,
         Subject.LABELS, Subject.ANNOTATIONS, Subject.NODE_SELECTOR, Subject.TOLERATIONS, Subject.GATES,
-        Subject.BROKEN_CONNECTIONS, Subject.OWNERS, Subject.UNREAD_FIELDS,
+        Subject.OWNERS, Subject.UNREAD_FIELDS,
     }  # fmt: skip
     assert {*Subject} - elsewhere == DRAWN
 

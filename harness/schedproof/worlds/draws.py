@@ -56,12 +56,8 @@ _CHANGES = {
 """Subjects, and the kinds of steps that matter to each, besides new pods."""
 
 
-_EVENTS = {"gone": 0.25, "recreated": 0.2, "together": 0.3, "refused": 0.15, "stopped": 0.1}
-"""What may happen in a world whatever it is about, and in which part of all worlds it may.
-
-Not that the candidate is cut off: it then lists pods again, and judges do not look at all mixtures of two lists if more
-than eight pods came or went (`ruling._mixtures`).
-"""
+_EVENTS = {"gone": 0.25, "recreated": 0.2, "together": 0.3, "refused": 0.15, "stopped": 0.1, "cut_off": 0.1}
+"""What may happen in a world whatever it is about, and in which part of all worlds it may."""
 _ABOUT = {
     "taints": {Subject.TAINTS}, "ports": {Subject.HOST_PORTS}, "pod-affinity": {Subject.POD_AFFINITY},
     "topology-spread": {Subject.TOPOLOGY_SPREAD},
@@ -208,8 +204,8 @@ class _Drawing:
         """Something that may happen whatever the world is about: to a node, to the candidate, to a pod of it."""
         draws, events = self._draws, sorted(self._events - SPECIAL.keys())
         event = draws.pick(events)
-        if event == "stopped":
-            # One in a world: a start takes as long as many other steps.
+        if event in ("stopped", "cut_off"):
+            # One in a world: a start, or new connections, take as long as many other steps.
             self._events.discard(event)
             return [{event: True}]
         there = [node["name"] for node in self._nodes if node["name"] not in self._gone]

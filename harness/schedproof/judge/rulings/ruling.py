@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,8 +22,6 @@ Manifest = Mapping[str, Any]
 _Change = Callable[[list[Manifest]], list[Manifest]]
 """From the pods that count in a view to those that counted if another order, or a list that was taken over, is assumed.
 """
-_MIXTURES = 256
-"""The most mixtures of two lists that are looked at: all of eight pods that came or went."""
 
 
 def _as_seen(pods: list[Manifest]) -> list[Manifest]:
@@ -50,7 +47,8 @@ class Ruling:
     @functools.cached_property
     def per_node(self) -> dict[str, tuple[Reason, ...]]:
         """Each node's name in that view, with the reasons why the pod cannot run there."""
-        return _check(self.history, self.binding, self.nodes, self.pods, self.change)
+        found = _check(self.history, self.binding, self.nodes, self.pods, self.change)
+        return found if self.reasons else {**found, self.binding.node: ()}
 
     @functools.cached_property
     def room(self) -> dict[str, dict[str, Room]]:
@@ -112,15 +110,11 @@ def rule_binding(history: History, binding: Binding) -> Ruling:
             return Ruling(history, binding, (), nodes, pods)
         if (nodes, pods) == (last, last):
             newest = reasons
-    assumed = itertools.chain(
-        ((change, False) for change in _decided_after(history, binding)),
-        ((change, True) for change in _mixtures(history, binding, last)),
-    )
-    for change, replaces in assumed:
-        for nodes, pods, reasons in _views_of_all(history, binding, last, change, all_pods=not replaces):
+    for change in _decided_after(history, binding):
+        for nodes, pods, reasons in _views_of_all(history, binding, last, change):
             if not reasons:
                 return Ruling(history, binding, (), nodes, pods, change)
-    return Ruling(history, binding, newest, last, last)
+    return _while_it_lists(history, binding, last) or Ruling(history, binding, newest, last, last)
 
 
 def _decided_after(history: History, binding: Binding) -> Iterator[_Change]:
@@ -149,34 +143,62 @@ def _without(bindings: Sequence[Binding]) -> _Change:
     return lambda pods: [pod for pod in pods if pod["metadata"]["uid"] not in uids]
 
 
-def _mixtures(history: History, binding: Binding, last: int) -> Iterator[_Change]:
-    """Each pod as an earlier list has it, or a later one, if the candidate listed pods again before this binding.
+def _while_it_lists(history: History, binding: Binding, last: int) -> Ruling | None:
+    """A ruling that allows the binding for pods of which some are as an earlier list has them, and others as a later.
 
-    It has taken over the list once it is shown to have seen what came after the end of the fault.
+    None if none does, or if the candidate did not list pods again before this binding. It has taken over the list once
+    it is shown to have seen what came after the end of the fault.
+
+    A binding is allowed if for each rule there is a mixture of the lists by which the rule allows it. That one mixture
+    satisfies all rules is not required: their number doubles with each pod that came or went.
     """
     shown = max((seen.at for seen in history.of(ShownSeen) if seen.shown_at_rv < binding.rv), default=0.0)
     ends = (fault.at for fault in history.of(LineFault) if fault.line == "apiserver" and not fault.on)
     if not any(shown < end < binding.at for end in ends):
-        return
+        return None
+    first, _ = _first(history, binding, last)
+    mixtures = _mixtures(history, binding, last)
+    for nodes in _changed(history.world.revisions("nodes", first, last), lambda rv: _nodes_at(history, rv)):
+        found = [
+            _check(history, binding, nodes, last, change).get(binding.node, _gone(binding.node)) for change in mixtures
+        ]
+        if not set.intersection(*({reason.rule for reason in reasons} for reasons in found)):
+            change = min(zip(found, mixtures, strict=True), key=lambda one: len(one[0]))[1]
+            return Ruling(history, binding, (), nodes, last, change)
+    return None
+
+
+def _mixtures(history: History, binding: Binding, last: int) -> list[_Change]:
+    """Mixtures of earlier lists of pods and the last, of which each rule has one that suits it best.
+
+    Of the pods that came or went, all are there, none, or those outside of the node, or of a domain of a spread
+    constraint; and all pods have their oldest labels, or their newest. The candidate's own placements are there.
+    """
     _, first = _first(history, binding, last)
+    at_last = history.world.view(last, last)
     own = {pod["metadata"]["uid"] for pod in _own_placements(history, binding, history.world.at(last).pods).values()}
-    views = [_placed(history, rv) for rv in (*history.world.revisions("pods", first, last), first)]
-    by_uid = [{pod["metadata"]["uid"]: pod for pod in view.values()} for view in views]
-    uids = dict.fromkeys(itertools.chain(*by_uid))
-    options: dict[str, dict[str, Manifest | None]] = {uid: {} for uid in uids}
-    for view, uid in itertools.product(by_uid, uids):
-        if (pod := view.get(uid)) is not None:
-            options[uid][json.dumps(pod["metadata"].get("labels"), sort_keys=True)] = pod
-        elif uid not in own:
-            options[uid][""] = None
-    # Those on the node itself vary first, each absent at first: most rules are about them.
-    here = {uid for view in by_uid for uid, pod in view.items() if pod["spec"]["nodeName"] == binding.node}
-    choices = [
-        sorted(options[uid].values(), key=lambda pod: pod is not None)
-        for uid in sorted(uids, key=lambda uid: uid in here)
+    lists = [_placed(history, rv) for rv in sorted({*history.world.revisions("pods", first, last), first})]
+    versions: dict[str, list[Manifest]] = {}
+    for pod in itertools.chain(*(pods.values() for pods in lists)):
+        versions.setdefault(pod["metadata"]["uid"], []).append(pod)
+    stay = {uid for uid, seen in versions.items() if uid in own or len(seen) == len(lists)}
+
+    def outside(key: str) -> Callable[[str], bool]:
+        places = {name: (node["metadata"].get("labels") or {}).get(key) for name, node in at_last.nodes.items()}
+        return lambda node: places.get(node) != places.get(binding.node)
+
+    keys = {constraint["topologyKey"] for constraint in binding.manifest["spec"].get("topologySpreadConstraints") or ()}
+    kept: list[Callable[[str], bool]] = [
+        lambda _node: True, lambda _node: False, lambda node: node != binding.node, *map(outside, sorted(keys))
+    ]  # fmt: skip
+    return [
+        functools.partial(
+            _instead,
+            [seen[which] for uid, seen in versions.items() if uid in stay or is_kept(seen[which]["spec"]["nodeName"])],
+        )
+        for which in (0, -1)
+        for is_kept in kept
     ]
-    for mixture in itertools.islice(itertools.product(*choices), _MIXTURES):
-        yield functools.partial(_instead, [pod for pod in mixture if pod is not None])
 
 
 def _instead(counted: list[Manifest], _pods: list[Manifest]) -> list[Manifest]:
@@ -223,15 +245,10 @@ def _first(history: History, binding: Binding, last: int) -> tuple[int, int]:
 
 
 def _views_of_all(
-    history: History, binding: Binding, last: int, change: _Change = _as_seen, *, all_pods: bool = True
+    history: History, binding: Binding, last: int, change: _Change = _as_seen
 ) -> Iterator[tuple[int, int, tuple[Reason, ...]]]:
-    """As `_views`, for a pod that depends on pods of other nodes, or with something assumed of the pods.
-
-    `all_pods`: whether all revisions of the pods count, and not the last alone.
-    """
+    """As `_views`, for a pod that depends on pods of other nodes, or with something assumed of the pods."""
     world, (first_nodes, first_pods) = history.world, _first(history, binding, last)
-    if not all_pods:
-        first_pods = last
     for nodes in _changed(world.revisions("nodes", first_nodes, last), lambda rv: _nodes_at(history, rv)):
         for pods in _changed(world.revisions("pods", first_pods, last), lambda rv: _placed_at(history, rv)):
             found = _check(history, binding, nodes, pods, change)
