@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schedproof.stimulus.case import Case
-from schedproof.stimulus.changes.volumes import ZONE
+from schedproof.stimulus.changes.volumes import DRIVER, ONCE, ZONE
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -38,6 +38,44 @@ def test_volume_node_affinity(case: Case) -> None:
     for spec in (on(nodes[0]), {}):
         case.expect_bound([case.pod(volumes=[case.volumes.claim(later)], **spec)])
     case.expect_pending([case.pod("exceeds", volumes=[case.volumes.claim(later)])])
+
+
+@pytest.mark.clause("core/volume-limits")
+def test_volume_limits(case: Case) -> None:
+    """A node can have two volumes attached. Pods use one, the same one, and a second one; other pods need a third.
+
+    One of these fits on another node. Of the others, one fits once the pod of the second volume is deleted.
+    """
+    node, other = case.nodes.names[:2]
+    case.volumes.limit(node, 2)
+    at_once = case.volumes.storage_class(waits=False)
+    volumes = [case.volumes.volume(at_once, driver=DRIVER) for _ in range(5)]
+    first, second, third, fourth, fifth = (case.volumes.claim(at_once, volume=volume) for volume in volumes)
+    case.sight.await_freshness()
+    case.expect_bound([case.pod(volumes=[first], **on(node)) for _ in range(2)])
+    both = case.pod(volumes=[first, second], **on(node))
+    case.expect_bound([both])
+    case.expect_bound([case.pod(volumes=[third], **on(other))])
+    waits = [case.pod("exceeds", volumes=[claim], **on(node)) for claim in (fourth, fifth)]
+    case.expect_pending(waits)
+    case.delete([both])
+    case.expect_so_many_bound(waits, 1)
+
+
+@pytest.mark.clause("core/volume-once")
+def test_volume_once(case: Case) -> None:
+    """Two pods claim a volume that one pod at a time may use. The second waits until the first is gone."""
+    at_once = case.volumes.storage_class(waits=False)
+    claim = case.volumes.claim(at_once, volume=case.volumes.volume(at_once, mode=ONCE), mode=ONCE)
+    case.sight.await_freshness()
+    user = case.pods.lingering("user", volumes=[claim])
+    case.expect_bound([user])
+    waits = case.pod("exceeds", volumes=[claim])
+    case.expect_pending([waits])
+    case.pods.terminate(user)
+    case.fence()
+    case.pods.let_go([user])
+    case.expect_bound([waits], case.deadlines.requeue)
 
 
 def on(node: str) -> dict[str, Any]:

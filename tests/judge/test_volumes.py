@@ -99,6 +99,6 @@ def test_history_without_a_pod_with_a_claim_is_invalid() -> None:
 
 def test_volumes_that_the_oracle_does_not_model_are_invalid() -> None:
     h = storage()
-    store(h, "persistentvolumes", "volume", spec={"storageClassName": "class", "csi": {"driver": "d"}}, status={})
+    store(h, "persistentvolumes", "volume", spec={"storageClassName": "class", "rbd": {"pool": "d"}}, status={})
     pod(h)
     told(bind_pod(h).verdict(), "invalid", "oracle-gap")

@@ -46,6 +46,8 @@ MORE = {
         "core/leader",
         "core/token-rotated",
         "core/volume-node-affinity",
+        "core/volume-limits",
+        "core/volume-once",
         "extender/preempt",
         "extender/tls",
         # The extender has no business with the apiserver, and its filter leaves out no node.

@@ -137,11 +137,10 @@ def test_volume_reserved_for_a_claim_is_its_only_choice() -> None:
     [
         ([claim("made")], [], "volumes that example.com/disks provides"),
         ([claim(), claim()], [], "several claims that wait for their first consumer"),
-        ([claim(accessModes=["ReadWriteOncePod"])], [], "accessModes ReadWriteOncePod"),
-        ([bound()], [volume("now", csi={"driver": "d"})], "PersistentVolume.spec.csi"),
-        ([claim()], [volume(csi={"driver": "d"})], "PersistentVolume.spec.csi"),
+        ([bound()], [volume("now", rbd={"pool": "d"})], "PersistentVolume.spec.rbd"),
+        ([claim()], [volume(rbd={"pool": "d"})], "PersistentVolume.spec.rbd"),
     ],
-    ids=["provisioned", "several", "of one pod", "bound to CSI", "waits for CSI"],
+    ids=["provisioned", "several", "bound to another source", "waits for another source"],
 )  # fmt: skip
 def test_unmodelled_claims_and_volumes_are_named(claims: list[Manifest], volumes: list[Manifest], named: str) -> None:
     by_name = {f"default/c{number}": manifest for number, manifest in enumerate(claims)}
@@ -153,3 +152,49 @@ def test_modelled_and_missing_claims_are_not_named() -> None:
     storage = Storage({"default/c": bound()}, {"v": volume("now")}, CLASSES)
     assert unmodelled(pod("c"), (), NODES, {}, storage) == ()
     assert unmodelled(pod("missing"), (), NODES, {}, storage) == ()
+
+
+def csi(handle: str, driver: str = "disks") -> Manifest:
+    made = volume("now")
+    made["spec"] = {**made["spec"], "csi": {"driver": driver, "volumeHandle": handle}}
+    del made["spec"]["local"]
+    return made
+
+
+def user(name: str, *claims: str) -> Manifest:
+    """A pod on node `a1` that uses these claims."""
+    used = pod(*claims)
+    return {
+        **used,
+        "metadata": {"name": name, "namespace": "default", "uid": name},
+        "spec": {**used["spec"], "nodeName": "a1"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there", "limit", "fits"),
+    [
+        ("x", [], 0, False), ("x", [], 1, True), ("x", ["y"], 1, False), ("x", ["x"], 1, True),
+        ("x", ["y", "y"], 2, True), ("x", ["y", "other"], 2, True), ("x", ["y", "z"], None, True),
+    ],
+    ids=["none", "one", "full", "the same volume", "one twice", "another driver's", "no limit"],
+)  # fmt: skip
+def test_csi_volumes_count_once_for_a_node_and_driver(
+    wanted: str, there: list[str], limit: int | None, fits: bool
+) -> None:
+    """What is on a node is counted by driver and handle, and compared with its CSINode."""
+    volumes = {name: csi(name, "others" if name == "other" else "disks") for name in ("x", "y", "z", "other")}
+    claims = {f"default/{name}": claim("now", volumeName=name, annotations=BOUND) for name in volumes}
+    driver = {"name": "disks", "allocatable": {} if limit is None else {"count": limit}}
+    storage = Storage(claims, volumes, CLASSES, {"a1": {"spec": {"drivers": [driver]}}})
+    users = [user(f"user-{number}", name) for number, name in enumerate(there)]
+    found = check(pod(wanted), NODES, users, storage=storage)
+    assert sorted(name for name, why in found.items() if not why) == (EVERYWHERE if fits else ["b1", "nowhere"])
+
+
+@pytest.mark.parametrize(("mode", "fits"), [("ReadWriteOncePod", False), ("ReadWriteOnce", True)])
+def test_a_claim_for_one_pod_leaves_no_node_to_another(mode: str, fits: bool) -> None:
+    storage = Storage({"default/c": bound(accessModes=[mode])}, {"v": volume("now")}, CLASSES)
+    found = check(pod("c"), NODES, [user("other", "c")], storage=storage)
+    assert [name for name, why in found.items() if not why] == (EVERYWHERE if fits else [])
+    assert all(not why for why in check(pod("c"), NODES, [], storage=storage).values())

@@ -38,8 +38,8 @@ class WatchEvent(Record, kind="object"):
     """An event of the harness's own watch."""
 
     resource: str
-    """`namespaces`, `nodes`, `pods`, `events`, `storageclasses`, `persistentvolumes` or `persistentvolumeclaims`;
-    of a candidate that claims `dra` also `deviceclasses`, `resourceslices` and `resourceclaims`.
+    """`namespaces`, `nodes`, `pods`, `events`, `storageclasses`, `persistentvolumes`, `persistentvolumeclaims` or
+    `csinodes`; of a candidate that claims `dra` also `deviceclasses`, `resourceslices` and `resourceclaims`.
     """
     type: str
     """LISTED, ADDED, MODIFIED or DELETED."""

@@ -21,7 +21,7 @@ RESERVED = "schedproof-reserved"
 
 Manifest = dict[str, Any]
 
-_STORAGE = ("persistentvolumeclaims", "persistentvolumes", "storageclasses")
+_STORAGE = ("persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes")
 _INVENTORY = ("resourceclaims", "resourceslices", "deviceclasses")
 _REPLAYED = ("nodes", "pods", "namespaces", *_STORAGE, *_INVENTORY)
 

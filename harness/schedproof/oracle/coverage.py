@@ -192,6 +192,7 @@ def rules_about_others(pod: Manifest, pods: Iterable[Manifest]) -> tuple[str, ..
         f"spec.affinity.{kind} (required)" for kind in ("podAffinity", "podAntiAffinity") if required_terms(pod, kind)
     ]
     found += ["spec.topologySpreadConstraints (DoNotSchedule)"] if hard_constraints(pod) else []
+    found += ["spec.volumes[].persistentVolumeClaim (ReadWriteOncePod)"] if volumes.claim_names(pod) else []
     others = (other for other in pods if identity(other) != identity(pod))
     found += [f"required anti-affinity of {full_name(guard)}" for guard, _ in _guards(pod, others)]
     return tuple(dict.fromkeys(found))

@@ -2,8 +2,8 @@
 
 An independent statement of what Kubernetes promises about feasibility, by which placements are judged. It covers what
 the default plugins SchedulingGates, NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit,
-InterPodAffinity, PodTopologySpread, VolumeBinding, VolumeZone and DynamicResources decide in Kubernetes 1.36;
-`unmodelled` names what it leaves out.
+InterPodAffinity, PodTopologySpread, VolumeBinding, VolumeZone, VolumeRestrictions, NodeVolumeLimits and
+DynamicResources decide in Kubernetes 1.36; `unmodelled` names what it leaves out.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def check(
     placed, coming = located(others, there), located(occupants(under_way), there)
     neighbours = Neighbours(pod, placed, namespaces, coming)
     spread = Spread(pod, nodes, placed, coming)
-    volumes, devices = ClaimedVolumes(pod, storage), ClaimedDevices(pod, inventory)
+    volumes, devices = ClaimedVolumes(pod, storage, others), ClaimedDevices(pod, inventory)
     need = needed(pod)
     return {
         name: (

@@ -1,18 +1,18 @@
 """Volumes: on which nodes the volumes of a pod's claims can be used.
 
-Rules: https://kubernetes.io/docs/concepts/storage/persistent-volumes/, the plugins VolumeBinding and VolumeZone, and
-k8s.io/component-helpers/storage/volume (FindMatchingVolume). They cover claims that are bound, and claims that wait for
-their first consumer if a volume exists already; `gaps` names the rest.
+Rules: https://kubernetes.io/docs/concepts/storage/persistent-volumes/, the plugins VolumeBinding, VolumeZone,
+VolumeRestrictions and NodeVolumeLimits, and k8s.io/component-helpers/storage/volume (FindMatchingVolume). They cover
+claims that are bound, and claims that wait for their first consumer if a volume exists already; `gaps` names the rest.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from schedproof.oracle.affinity import selects_node
-from schedproof.oracle.manifest import Manifest, labels, namespace, spec, status
+from schedproof.oracle.manifest import Manifest, full_name, labels, namespace, spec, status
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.oracle.selectors import selects
 
@@ -31,17 +31,22 @@ _VOLUME = {
     "accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy",
     "storageClassName", "volumeAttributesClassName", "volumeMode",
 }  # fmt: skip
-_FREE_SOURCES = {"fc", "hostPath", "iscsi", "local", "nfs"}
-"""Volume sources without a CSI driver. Others count against a node's limit (NodeVolumeLimits)."""
+_SOURCES = {"csi", "fc", "hostPath", "iscsi", "local", "nfs"}
+"""Volume sources of a CSI driver, or without one. Others may count against the limit of a driver that replaces them."""
+_ONCE = "ReadWriteOncePod"
 
 
 @dataclasses.dataclass(frozen=True)
 class Storage:
-    """PersistentVolumeClaims by `namespace/name`, PersistentVolumes and StorageClasses by name."""
+    """PersistentVolumeClaims by `namespace/name`; PersistentVolumes, StorageClasses and CSINodes by name.
+
+    A VolumeAttachment that no pod on a node explains counts against its limit as well, and is not known here.
+    """
 
     claims: Mapping[str, Manifest]
     volumes: Mapping[str, Manifest]
     classes: Mapping[str, Manifest]
+    nodes: Mapping[str, Manifest] = dataclasses.field(default_factory=dict)
 
     def waits(self, claim: Manifest) -> bool:
         """Whether the scheduler binds an unbound claim, for the node that it has chosen."""
@@ -52,11 +57,26 @@ class Storage:
         """The volumes of the class that a claim requests."""
         return [volume for volume in self.volumes.values() if _class_of(volume) == _class_of(claim)]
 
+    def attached(self, pods: Iterable[Manifest]) -> set[tuple[str, str]]:
+        """Driver and handle of the CSI volumes that these pods use: one that several use counts once."""
+        claims = (self.claims.get(name) for pod in pods for name in claim_names(pod))
+        volumes = (self.volumes.get(spec(claim).get("volumeName") or "") for claim in claims if claim is not None)
+        found = (spec(volume).get("csi") for volume in volumes if volume is not None)
+        return {(csi["driver"], csi["volumeHandle"]) for csi in found if csi}
+
+    def limits(self, node: str) -> dict[str, int]:
+        """How many volumes of each CSI driver a node can have attached, for drivers with a limit."""
+        drivers = spec(self.nodes.get(node) or {}).get("drivers") or ()
+        counts = {driver["name"]: (driver.get("allocatable") or {}).get("count") for driver in drivers}
+        return {name: count for name, count in counts.items() if count is not None}
+
 
 class ClaimedVolumes:
     """The volumes of one pod's claims, as far as they decide where the pod can go."""
 
-    def __init__(self, pod: Manifest, storage: Storage | None) -> None:
+    def __init__(self, pod: Manifest, storage: Storage | None, others: Mapping[str, Collection[Manifest]]) -> None:
+        """`others`: the pods on each node."""
+        self._pod, self._storage, self._others = pod, storage, others
         self._everywhere: list[str] = []
         self._bound: list[Manifest] = []
         self._waiting: list[tuple[Manifest, list[Manifest]]] = []
@@ -81,6 +101,9 @@ class ClaimedVolumes:
             self._waiting.append((claim, storage.of_class(claim)))
         else:
             self._everywhere.append(f"claim {name} has no volume")
+        if claim is not None and _ONCE in (spec(claim).get("accessModes") or ()):
+            users = (other for there in self._others.values() for other in there if name in claim_names(other))
+            self._everywhere += [f"claim {name} is {_ONCE}, and {full_name(other)} uses it" for other in users]
 
     def objections(self, node: Manifest) -> Iterator[str]:
         """Why the pod's volumes exclude a node."""
@@ -92,6 +115,19 @@ class ClaimedVolumes:
         for claim, volumes in self._waiting:
             if not _can_be_had(claim, volumes, node):
                 yield f"no volume that this node can use satisfies claim {namespace(claim)}/{_name(claim)}"
+        yield from self._beyond_limits(_name(node))
+
+    def _beyond_limits(self, node: str) -> Iterator[str]:
+        """The CSI drivers of which the node would have more volumes than it can have attached."""
+        limits = self._storage.limits(node) if self._storage is not None and self._bound else {}
+        if self._storage is None or not limits:
+            return
+        there = self._storage.attached(self._others.get(node, ()))
+        new = self._storage.attached([self._pod]) - there
+        for driver in sorted({driver for driver, _ in new} & limits.keys()):
+            count = sum(one == driver for one, _ in there | new)
+            if count > limits[driver]:
+                yield f"{count} volumes of {driver} would be attached, of which the node can have {limits[driver]}"
 
 
 def claim_names(pod: Manifest) -> list[str]:
@@ -121,11 +157,9 @@ def gaps(pod: Manifest, storage: Storage) -> Iterator[str]:
         if found.get("provisioner") != NO_PROVISIONER or SELECTED_NODE in (claim["metadata"].get("annotations") or {}):
             yield f"volumes that {found.get('provisioner')} provides"
     for claim in claims:
-        if "ReadWriteOncePod" in (spec(claim).get("accessModes") or ()):
-            yield "accessModes ReadWriteOncePod"
         bound = storage.volumes.get(spec(claim).get("volumeName") or "")
         for volume in storage.of_class(claim) if bound is None else [bound]:
-            sources = sorted(spec(volume).keys() - _VOLUME - _FREE_SOURCES)
+            sources = sorted(spec(volume).keys() - _VOLUME - _SOURCES)
             yield from (f"PersistentVolume.spec.{source}" for source in sources)
 
 

@@ -40,6 +40,7 @@ from schedproof.recording.scores import ScoreTail
 
 _WATCHED = (
     "namespaces", "nodes", "pods", "events", "storageclasses", "persistentvolumes", "persistentvolumeclaims",
+    "csinodes",
 )  # fmt: skip
 _DEVICES = ("deviceclasses", "resourceslices", "resourceclaims")
 """Also watched if a candidate claims `dra`: not every Kubernetes version serves them."""

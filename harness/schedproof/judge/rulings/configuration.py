@@ -28,7 +28,7 @@ from schedproof.judge.rulings.extender_calls import configuration
 _FILTERS = frozenset(
     {
         "DynamicResources", "InterPodAffinity", "NodeAffinity", "NodePorts", "NodeResourcesFit", "NodeUnschedulable",
-        "PodTopologySpread", "TaintToleration", "VolumeBinding", "VolumeZone",
+        "NodeVolumeLimits", "PodTopologySpread", "TaintToleration", "VolumeBinding", "VolumeRestrictions", "VolumeZone",
     }
 )  # fmt: skip
 _UNREADY = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoSchedule"}

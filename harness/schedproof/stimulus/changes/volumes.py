@@ -16,7 +16,9 @@ ZONE = "topology.kubernetes.io/zone"
 _HOSTNAME = "kubernetes.io/hostname"
 _DIRECTORY = "/tmp"  # noqa: S108 - exists on every node; no container mounts it
 _SIZE = "1Gi"
-_MODES = ["ReadWriteMany"]
+_MANY, ONCE = "ReadWriteMany", "ReadWriteOncePod"
+DRIVER = "volumes.schedproof.dev"
+"""A CSI driver without a plugin on any node: pods with such a volume would not start on nodes with kubelets."""
 
 
 class VolumeChanges:
@@ -28,37 +30,57 @@ class VolumeChanges:
         self._created: list[tuple[str, str, str]] = []
         """Resource, name and namespace of created objects, in the order of their creation."""
         self._prefix = f"{self._namespace}-{context.prefix}"
+        self._limits = contextlib.ExitStack()
+        """What removes the driver, and its limits on nodes."""
+        self._limited: list[str] = []
 
     def storage_class(self, *, waits: bool) -> str:
         """Create a StorageClass, and return its name. `waits`: claims are bound for the first pod that uses them."""
         mode = "WaitForFirstConsumer" if waits else "Immediate"
         return self._store("storageclasses", {"provisioner": NO_PROVISIONER, "volumeBindingMode": mode})
 
-    def volume(self, storage_class: str, *, node: str = "", zone: str = "") -> str:
-        """Create a volume that can be used on a `node` or in a `zone`, and return its name."""
+    def volume(self, storage_class: str, *, node: str = "", zone: str = "", driver: str = "", mode: str = _MANY) -> str:
+        """Create a volume that can be used on a `node` or in a `zone`, or is of a CSI `driver`, and return its name."""
         spec: dict[str, Any] = {
-            "capacity": {"storage": _SIZE}, "accessModes": _MODES, "storageClassName": storage_class,
+            "capacity": {"storage": _SIZE}, "accessModes": [mode], "storageClassName": storage_class,
             "persistentVolumeReclaimPolicy": "Retain",
         }  # fmt: skip
         if node:
             here = {"matchExpressions": [{"key": _HOSTNAME, "operator": "In", "values": [node]}]}
             spec |= {"local": {"path": _DIRECTORY}, "nodeAffinity": {"required": {"nodeSelectorTerms": [here]}}}
+        elif driver:
+            spec["csi"] = {"driver": driver, "volumeHandle": f"{self._prefix}-{len(self._created)}"}
         else:
             spec["hostPath"] = {"path": _DIRECTORY}
         name = self._store("persistentvolumes", {"spec": spec}, labels={ZONE: zone} if zone else {})
         self._await_ready(name, "", lambda found: (found.get("status") or {}).get("phase") == "Available")
         return name
 
-    def claim(self, storage_class: str, *, volume: str = "") -> dict[str, Any]:
+    def limit(self, node: str, count: int) -> None:
+        """Let a node have at most so many volumes of `DRIVER` attached, as its plugin would report."""
+        if not self._limited:
+            # Otherwise a controller would attach volumes: a VolumeAttachment counts, too, until it is gone.
+            self._api.create("csidrivers", {"metadata": {"name": DRIVER}, "spec": {"attachRequired": False}})
+            self._limits.callback(self._api.delete_if_there, "csidrivers", DRIVER)
+        spec = {"drivers": [{"name": DRIVER, "nodeID": node, "allocatable": {"count": count}}]}
+        try:
+            self._api.merge("csinodes", node, {"spec": spec})
+            self._limits.callback(self._api.merge, "csinodes", node, {"spec": {"drivers": []}})
+        except NotFound:  # only a kubelet makes one
+            self._api.create("csinodes", {"metadata": {"name": node}, "spec": spec})
+            self._limits.callback(self._api.delete_if_there, "csinodes", node)
+        self._limited.append(node)
+
+    def claim(self, storage_class: str, *, volume: str = "", mode: str = _MANY) -> dict[str, Any]:
         """Create a claim, bound to `volume` if it is given, and return it as an item of a pod's `volumes`."""
         spec: dict[str, Any] = {
-            "accessModes": _MODES, "storageClassName": storage_class, "resources": {"requests": {"storage": _SIZE}},
+            "accessModes": [mode], "storageClassName": storage_class, "resources": {"requests": {"storage": _SIZE}},
             **({"volumeName": volume} if volume else {}),
         }  # fmt: skip
         name = self._store("persistentvolumeclaims", {"spec": spec}, self._namespace)
         if volume:
             self._await_ready(name, self._namespace, is_bound)
-        return {"name": "data", "persistentVolumeClaim": {"claimName": name}}
+        return {"name": f"data-{len(self._created)}", "persistentVolumeClaim": {"claimName": name}}
 
     def _store(
         self, resource: str, body: Manifest, namespace: str = "", *, labels: dict[str, str] | None = None
@@ -82,9 +104,10 @@ class VolumeChanges:
 
     def await_recorded(self) -> None:
         """Wait until the watches of volumes and claims, which may be behind others, show all: the record is judged."""
+        limits = [("csinodes", node, "") for node in self._limited]
 
         def probe() -> None:
-            for resource, name, namespace in self._created:
+            for resource, name, namespace in (*self._created, *limits):
                 self._recorder.require_shown(resource, self._api.get(resource, name, namespace))
 
         wait_for(probe, OBJECT_SHOWN, what="the watches to show volumes and claims", wake=self._recorder.changed)
@@ -92,6 +115,8 @@ class VolumeChanges:
     def undo(self) -> bool:
         """Remove claims, volumes and classes, in this order. Return whether there were any."""
         changed = bool(self._created)
+        self._limits.close()
+        self._limited = []
         while self._created:
             resource, name, namespace = self._created.pop()
             self._api.delete_if_there(resource, name, namespace)

@@ -1,6 +1,7 @@
 """Whether pods run where their volumes are usable, and their claims were bound before.
 
-Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/, the plugins VolumeBinding and VolumeZone.
+Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/ and storage-limits/, the plugins VolumeBinding,
+VolumeZone, VolumeRestrictions and NodeVolumeLimits.
 """
 
 from __future__ import annotations
@@ -52,6 +53,26 @@ CLAUSES = (
         hint=(
             "Before the Binding: compare the node with node affinity and zone labels of the claims' volumes, and bind "
             "claims whose class has the binding mode WaitForFirstConsumer."
+        ),
+    ),
+    Clause(
+        "core/volume-limits",
+        "A pod is bound only to a node that can have its volumes attached, beside those of the pods there.",
+        "Kubernetes: node-specific volume limits, CSINode; NodeVolumeLimits plugin",
+        judge_volumes, needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"volumes"}),
+        stands_on=STEERED,
+        hint=(
+            "Count the distinct CSI volumes of the pods of a node by driver, and compare with the CSINode's "
+            "spec.drivers[].allocatable.count."
+        ),
+    ),
+    Clause(
+        "core/volume-once",
+        "A pod whose volume only one pod may use waits until no other pod uses it.",
+        "Kubernetes: persistent volumes, access mode ReadWriteOncePod; VolumeRestrictions plugin",
+        judge_volumes, needs=CHANGE_NODES, features=frozenset({"volumes"}),
+        hint=(
+            "Before the Binding: look for a pod, on any node, that uses a claim with the access mode ReadWriteOncePod."
         ),
     ),
 )  # fmt: skip
