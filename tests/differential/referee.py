@@ -44,7 +44,9 @@ def decisions(program: Path, worlds: Iterable[dict[str, Any]]) -> Iterator[Decis
 
 
 def storage_of(world: dict[str, Any]) -> Storage:
-    return Storage(*({key(one): one for one in world.get(kind) or ()} for kind in ("claims", "volumes", "classes")))
+    return Storage(
+        *({key(one): one for one in world.get(kind) or ()} for kind in ("claims", "volumes", "classes", "csiNodes"))
+    )
 
 
 def inventory_of(world: dict[str, Any]) -> Inventory | None:

@@ -76,7 +76,8 @@ _CLASSES = [
 ]  # fmt: skip
 _CLASS_NAMES = ("now", "later", "later", "later", "later", "gone", "")
 _SIZES = ("1Gi", "1073741824", "2Gi", "500M", "1.5Gi")
-_MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany")
+_MODES, _ONCE = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"), "ReadWriteOncePod"
+_DRIVERS = ("disks.example.com", "files.example.com")
 
 
 @dataclasses.dataclass
@@ -97,7 +98,7 @@ class Worlds:
         likely = {**dict.fromkeys(_ASPECTS, otherwise), **dict.fromkeys(sorted(_COMPANY), company)}
         # What decides would be something else, if company were tried together with all that can keep a pod off.
         self._on = frozenset(aspect for aspect, chance in likely.items() if self._chance(chance))
-        if self._chance(0.25):
+        if self._chance(0.3):
             self._on |= {"volumes"}
         nodes = [self._node(f"n{number}") for number in range(self._random.randint(1, 6))]
         names = [node["metadata"]["name"] for node in nodes] + ["gone"]
@@ -105,7 +106,7 @@ class Worlds:
         pods = [self._pod(f"held-{number}", self._pick(names)) for number in range(self._random.randint(0, most))]
         world = {"pod": self._pod("probe"), "nodes": nodes, "pods": pods, "namespaces": _NAMESPACES}
         if "volumes" in self._on:
-            world |= self._storage(world["pod"])
+            world |= self._storage(world["pod"], pods, names)
         if self._devices.wanted():
             world |= self._devices.draw(world["pod"], nodes)
         return world
@@ -175,20 +176,37 @@ class Worlds:
 
     # -- storage
 
-    def _storage(self, pod: Manifest) -> Manifest:
-        """Volumes and claims, some of which the pod uses."""
+    def _storage(self, pod: Manifest, pods: list[Manifest], nodes: list[str]) -> Manifest:
+        """Volumes and claims, some of which the pod uses, and other pods too; and limits of nodes."""
         names = [f"claim-{number}" for number in range(self._random.randint(1, 3))]
         volumes = [self._volume(f"volume-{number}") for number in range(self._random.randint(1, 5))]
         claims = [self._claim(name, pod["metadata"]["namespace"], volumes) for name in names]
         used = self._some([*names, "gone"] if self._chance(0.05) else names, self._pick((1, 1, 2)), 1)
         pod["spec"]["volumes"] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in used]
-        return {"claims": claims, "volumes": volumes, "classes": _CLASSES}
+        for other in pods:
+            if self._chance(0.7):
+                volume = {"name": "v", "persistentVolumeClaim": {"claimName": self._pick(names)}}
+                other["spec"]["volumes"] = [volume]
+        limits = [
+            {"metadata": {"name": node}, "spec": {"drivers": [self._driver(name, node) for name in _DRIVERS]}}
+            for node in nodes
+            if self._chance(0.5)
+        ]
+        return {"claims": claims, "volumes": volumes, "classes": _CLASSES, "csiNodes": limits}
+
+    def _driver(self, name: str, node: str) -> Manifest:
+        limit = {"allocatable": {"count": self._pick((0, 0, 1, 2))}} if self._chance(0.8) else {}
+        return {"name": name, "nodeID": node, **limit}
 
     def _volume(self, name: str) -> Manifest:
         spec: Manifest = {
             "capacity": {"storage": self._pick(_SIZES)}, "accessModes": self._some(_MODES, 3, 1),
-            "storageClassName": self._pick(_CLASS_NAMES), "hostPath": {"path": "/tmp"},
+            "storageClassName": self._pick(_CLASS_NAMES),
         }  # fmt: skip
+        if self._chance(0.7):
+            spec["csi"] = {"driver": self._pick(_DRIVERS), "volumeHandle": self._pick((name, name, "shared"))}
+        else:
+            spec["hostPath"] = {"path": "/tmp"}
         if self._chance(0.15):
             spec["volumeMode"] = "Block"
         if self._chance(0.6):
@@ -211,7 +229,8 @@ class Worlds:
 
     def _claim(self, name: str, namespace: str, volumes: list[Manifest]) -> Manifest:
         spec: Manifest = {
-            "accessModes": self._some(_MODES, 2, 1), "storageClassName": self._pick(_CLASS_NAMES),
+            "accessModes": [_ONCE] if self._chance(0.4) else self._some(_MODES, 2, 1),
+            "storageClassName": self._pick(_CLASS_NAMES),
             "resources": {"requests": {"storage": self._pick(_SIZES)}},
         }  # fmt: skip
         metadata: Manifest = {"name": name, "namespace": namespace, "uid": f"uid-of-{name}"}

@@ -59,7 +59,10 @@ def check(
     placed, coming = located(others, there), located(occupants(under_way), there)
     neighbours = Neighbours(pod, placed, namespaces, coming)
     spread = Spread(pod, nodes, placed, coming)
-    volumes, devices = ClaimedVolumes(pod, storage, others), ClaimedDevices(pod, inventory)
+    volumes, devices = (
+        ClaimedVolumes(pod, storage, {name: others[name] for name in there if name in others}),
+        ClaimedDevices(pod, inventory),
+    )
     need = needed(pod)
     return {
         name: (

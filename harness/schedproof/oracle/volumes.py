@@ -75,7 +75,7 @@ class ClaimedVolumes:
     """The volumes of one pod's claims, as far as they decide where the pod can go."""
 
     def __init__(self, pod: Manifest, storage: Storage | None, others: Mapping[str, Collection[Manifest]]) -> None:
-        """`others`: the pods on each node."""
+        """`others`: the pods on each node that there is."""
         self._pod, self._storage, self._others = pod, storage, others
         self._everywhere: list[str] = []
         self._bound: list[Manifest] = []

@@ -44,11 +44,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeunschedulable"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/schedulinggates"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/tainttoleration"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumerestrictions"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
@@ -65,6 +67,7 @@ type world struct {
 	Claims  []v1.PersistentVolumeClaim `json:"claims"`
 	Volumes []v1.PersistentVolume      `json:"volumes"`
 	Classes []storage.StorageClass     `json:"classes"`
+	Limits  []storage.CSINode          `json:"csiNodes"`
 
 	ResourceClaims []resource.ResourceClaim `json:"resourceClaims"`
 	ResourceSlices []resource.ResourceSlice `json:"resourceSlices"`
@@ -91,6 +94,8 @@ var (
 		testing.RegisterPluginAsExtensions(podtopologyspread.Name, runtime.FactoryAdapter(features, podtopologyspread.New), "PreFilter", "Filter"),
 		testing.RegisterPluginAsExtensions(interpodaffinity.Name, runtime.FactoryAdapter(features, interpodaffinity.New), "PreFilter", "Filter"),
 		testing.RegisterPluginAsExtensions(volumebinding.Name, runtime.FactoryAdapter(features, volumebinding.New), "PreFilter", "Filter"),
+		testing.RegisterPluginAsExtensions(volumerestrictions.Name, runtime.FactoryAdapter(features, volumerestrictions.New), "PreFilter", "Filter"),
+		testing.RegisterPluginAsExtensions(nodevolumelimits.CSIName, runtime.FactoryAdapter(features, nodevolumelimits.NewCSI), "PreFilter", "Filter"),
 		testing.RegisterPluginAsExtensions(volumezone.Name, runtime.FactoryAdapter(features, volumezone.New), "PreFilter", "Filter"),
 		testing.RegisterPluginAsExtensions(dynamicresources.Name, runtime.FactoryAdapter(features, dynamicresources.New), "PreFilter", "Filter"),
 	}
@@ -203,7 +208,11 @@ func filter(given *world) (map[string][]string, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	snapshot := cache.NewSnapshot(assigned(given), nodes(given))
-	framework_, err := testing.NewFramework(ctx, plugins, "default-scheduler", runtime.WithSnapshotSharedLister(snapshot), runtime.WithInformerFactory(informed(given)), runtime.WithSharedDRAManager(devices{given}))
+	factory := informed(given)
+	framework_, err := testing.NewFramework(ctx, plugins, "default-scheduler",
+		runtime.WithSnapshotSharedLister(snapshot), runtime.WithInformerFactory(factory),
+		runtime.WithSharedDRAManager(devices{given}),
+		runtime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())))
 	if err != nil {
 		return nil, err
 	}
@@ -279,6 +288,9 @@ func informed(given *world) informers.SharedInformerFactory {
 	}
 	for i := range given.Classes {
 		factory.Storage().V1().StorageClasses().Informer().GetIndexer().Add(&given.Classes[i])
+	}
+	for i := range given.Limits {
+		factory.Storage().V1().CSINodes().Informer().GetIndexer().Add(&given.Limits[i])
 	}
 	return factory
 }
