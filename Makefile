@@ -27,6 +27,7 @@ help:
 	@echo "make differential  the oracle's decisions beside kube-scheduler's own code (WORLDS=300000: a million, ten minutes)"
 	@echo "make mutants    whether fast tests notice that the code was changed: hours (ARGS='--room oracle --sample 60': minutes)"
 	@echo "make power      which changes of kube-scheduler's own code a run finds (ARGS='--minutes 300'): minutes each, resumed"
+	@echo "make pairs      by what pods waited and what freed them, and faults, in the worlds of saved runs (ARGS=REPORT...)"
 	@echo "make benchmark  how long a cluster takes to start"
 	@echo "make bounds     the fast tests with the lowest and the highest versions of all dependencies, on each Python: half an hour"
 	@echo "make lock       pin the Python dependencies anew"
@@ -103,6 +104,10 @@ mutants: setup
 
 power: setup
 	$(BIN)/python tools/power.py --write $(ARGS)
+
+# ARGS: the folders of reports.
+pairs: setup
+	$(BIN)/python tools/pairs.py $(ARGS)
 
 benchmark: setup
 	$(BIN)/python -m pytest benchmarks --benchmark-only $(ARGS)
