@@ -23,6 +23,7 @@ class Happening:
         event: its name if it is more than a pod that comes, or a change of an object; "" otherwise.
         needs: what a scheduler has to support.
         about: whose name its field holds; "" if it holds something else.
+        ends: whether it adds nothing that other pods' rules count: kube-scheduler need not try each pod again then.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Happening:
     event: str = ""
     needs: Subject | None = None
     about: Literal["", "pod", "node"] = ""
+    ends: bool = False
 
 
 def _by_name(*happenings: Happening) -> Mapping[str, Happening]:
@@ -42,16 +44,16 @@ KINDS = _by_name(
     Happening("comes"),
     Happening("there"),
     Happening("changed"),
-    Happening("deleted", "{deleted} is deleted", "kubectl delete pod {deleted}", about="pod"),
-    Happening("ended", "{ended} ends as {phase}", needs=Subject.ENDED_PODS, about="pod"),
-    Happening("labelled", "{labelled} now has labels {labels}", about="pod"),
+    Happening("deleted", "{deleted} is deleted", "kubectl delete pod {deleted}", about="pod", ends=True),
+    Happening("ended", "{ended} ends as {phase}", needs=Subject.ENDED_PODS, about="pod", ends=True),
+    Happening("labelled", "{labelled} now has labels {labels}", about="pod", ends=True),
     Happening(
         "recreated", "{recreated} is deleted, and created again under its name",
-        event="a pod was created again", needs=Subject.RETRIES, about="pod",
+        event="a pod was created again", needs=Subject.RETRIES, about="pod", ends=True,
     ),
     Happening(
         "gone", "{gone} is deleted, without its pods", "kubectl delete node {gone}",
-        event="a node was deleted", needs=Subject.RETURNING_NODES, about="node",
+        event="a node was deleted", needs=Subject.RETURNING_NODES, about="node", ends=True,
     ),
     Happening(
         "back", "{back} registers again",

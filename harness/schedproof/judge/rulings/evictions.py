@@ -19,7 +19,7 @@ from schedproof.history.world import Manifest, State
 from schedproof.judge.rulings.configuration import as_configured
 from schedproof.judge.rulings.lateness import is_overdue
 from schedproof.judge.rulings.removals import Removal
-from schedproof.judge.rulings.ruling import with_own
+from schedproof.judge.rulings.ruling import own_placements, with_own
 from schedproof.oracle.coverage import unmodelled
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.manifest import priority
@@ -161,13 +161,8 @@ def _views(history: History, last: int) -> Iterator[State]:
 
     It knows its own bindings: see `rule_binding`.
     """
-    seen, world, own = history.seen_before(last + 1), history.world, history.own_pods()
-    placed = {
-        name: pod
-        for name, pod in world.at(last).pods.items()
-        if _uid(pod) in own and _uid(pod) in history.bindings and pod["spec"].get("nodeName")
-    }
-
+    seen, world = history.seen_before(last + 1), history.world
+    placed = own_placements(history, world.at(last).pods)
     for nodes in world.revisions("nodes", min(seen.nodes, last), last):
         for pods in world.revisions("pods", min(seen.pods, last), last):
             view = world.view(nodes, pods)

@@ -54,7 +54,7 @@ class Ruling:
     def room(self) -> dict[str, dict[str, Room]]:
         """What each node has of the pod's requested resources, in that view."""
         view, at_bind = self.history.world.view(self.nodes, self.pods), self.history.world.at(self.binding.rv - 1)
-        others = with_own(view.pods, _own_placements(self.history, self.binding, at_bind.pods))
+        others = with_own(view.pods, own_placements(self.history, at_bind.pods, but=self.binding.uid))
         return rooms(self.binding.manifest, view.nodes.values(), others.values())
 
     @functools.cached_property
@@ -66,7 +66,7 @@ class Ruling:
     def wishes(self) -> dict[str, Wishes]:
         """How well each node meets the pod's preferences, in that view."""
         view = self.history.world.view(self.nodes, self.pods)
-        others = {**view.pods, **_own_placements(self.history, self.binding, view.pods)}
+        others = {**view.pods, **own_placements(self.history, view.pods, but=self.binding.uid)}
         pod = as_configured(self.history, self.binding.manifest)
         return wishes(pod, view.nodes.values(), others.values(), view.namespaces)
 
@@ -176,7 +176,9 @@ def _mixtures(history: History, binding: Binding, last: int) -> list[_Change]:
     """
     _, first = _first(history, binding, last)
     at_last = history.world.view(last, last)
-    own = {pod["metadata"]["uid"] for pod in _own_placements(history, binding, history.world.at(last).pods).values()}
+    own = {
+        pod["metadata"]["uid"] for pod in own_placements(history, history.world.at(last).pods, but=binding.uid).values()
+    }
     lists = [_placed(history, rv) for rv in sorted({*history.world.revisions("pods", first, last), first})]
     versions: dict[str, list[Manifest]] = {}
     for pod in itertools.chain(*(pods.values() for pods in lists)):
@@ -223,7 +225,7 @@ def _views(history: History, binding: Binding, last: int) -> Iterator[tuple[int,
         return
     # What other nodes are like has no part in it.
     world, node = history.world, binding.node
-    placed = _own_placements(history, binding, world.company(node, last))
+    placed = own_placements(history, world.company(node, last), but=binding.uid)
     pod = as_configured(history, binding.manifest)
     versions = _distinct(world.node_versions(node, first_nodes, last))
     companies = world.company_changes(node, first_pods, last)
@@ -258,7 +260,7 @@ def _views_of_all(
 def _check(history: History, binding: Binding, nodes: int, pods: int, change: _Change) -> dict[str, tuple[Reason, ...]]:
     """Every node's reasons against a bound pod, in a view of the world, of whose pods something may be assumed."""
     view, at_bind = history.world.view(nodes, pods), history.world.at(binding.rv - 1)
-    others = with_own(view.pods, _own_placements(history, binding, at_bind.pods))
+    others = with_own(view.pods, own_placements(history, at_bind.pods, but=binding.uid))
     return check(
         as_configured(history, binding.manifest),
         view.nodes.values(),
@@ -294,14 +296,15 @@ def with_own(seen: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     return {**own, **shown}
 
 
-def _own_placements(history: History, binding: Binding, pods: Mapping[str, Any]) -> dict[str, Any]:
-    """The pods among these that the candidate itself has bound."""
+def own_placements(history: History, pods: Mapping[str, Any], *, but: str = "") -> dict[str, Any]:
+    """Those of the pods that the candidate has put on their nodes. `but`: the uid of one that is left out."""
     own = history.own_pods()
     return {
         name: pod
         for name, pod in pods.items()
-        if (uid := pod["metadata"]["uid"]) in own and uid in history.bindings and uid != binding.uid
-    }
+        if (uid := pod["metadata"]["uid"]) in own and uid in history.bindings and uid != but
+        and pod["spec"].get("nodeName")
+    }  # fmt: skip
 
 
 def _changed(revisions: list[int], content: Callable[[int], object]) -> Iterator[int]:

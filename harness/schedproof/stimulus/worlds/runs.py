@@ -28,8 +28,6 @@ from schedproof.worlds.world import NODES, Manifest, World, required
 
 _HURRIED = AGAIN
 """The deadline of a pod to be bound while a world is made smaller; milliseconds are usual."""
-_ADDS = frozenset({"comes", "there", "changed", "back", "stopped", "cut_off"})
-"""Kinds of steps after which kube-scheduler tries each pod again that a rule about pods kept off, and that fits."""
 _GONE = (Reason("it is gone", rule="existence"),)
 """What is against a node that is not there."""
 
@@ -141,10 +139,9 @@ class WorldRuns:
             self._world.do(step)
         elif again := self._world.recreated(step["recreated"]):
             self._waiting.append(_Waiting(*again))
-        if self._world.absence:
-            self._note_disturbed(self._world.absence, kind_of(step).name)
         if not self._world.absence:
             return self._free(step, number, hurried=hurried)
+        self._note_disturbed(self._world.absence, kind_of(step).name)
         self._note_fitting()
         return None
 
@@ -293,8 +290,9 @@ class WorldRuns:
             return False
         if "changed" in step:
             return self._world.most_anti_terms > 0
-        ends = not _ADDS.intersection(step)
-        return ends and (bool(required(entry.described, "podAffinity")) or self._world.most_anti_terms > 1)
+        return kind_of(step).ends and (
+            bool(required(entry.described, "podAffinity")) or self._world.most_anti_terms > 1
+        )
 
     def _note_disturbed(self, fault: str, kind: str) -> None:
         rules = {reason.rule for entry in self._waiting for why in entry.nodes.values() for reason in why}
