@@ -18,6 +18,8 @@ REFUSALS = {500: 3, 409: 2}
 """HTTP status to how often a pod's Binding fails with it."""
 SEVERAL = 6
 MANY = 12
+CROWD = 72
+"""Pods that wait for the same: more than a queue with a round limit takes at once."""
 PAGES = {"pods": 1200, "nodes": 600}
 """Objects for three pages, and for two: client-go's pager requests 500 at a time (defaultPageSize)."""
 POOL = "schedproof.dev/pool"
@@ -93,7 +95,7 @@ def test_requeue_uncordon(case: Case) -> None:
 def test_requeue_label_changed(case: Case) -> None:
     """Pods select a value of a label of which a node has another value. Then the node gets the selected value.
 
-    Two of them have the same name, in two namespaces.
+    Two of them have the same name, in two namespaces. Then a crowd waits for another value: all of it is tried again.
     """
     label = "schedproof.dev/disk"
     node, *_ = case.nodes.names
@@ -105,6 +107,11 @@ def test_requeue_label_changed(case: Case) -> None:
     case.expect_pending(pods)
     case.nodes.change(node, labels={label: "ssd"})
     case.expect_bound(pods, case.deadlines.requeue)
+    crowd = [case.pod("waits", cpu="1m", nodeSelector={label: "nvme"}) for _ in range(CROWD)]
+    case.expect_pending(crowd)
+    case.nodes.change(node, labels={label: "nvme"})
+    for begin in range(0, CROWD, SEVERAL):
+        case.expect_bound(crowd[begin : begin + SEVERAL], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/requeue-node-resized")
@@ -256,10 +263,20 @@ def test_no_nodes(case: Case) -> None:
 def test_restart(case: Case) -> None:
     """Some pods are bound, one fits nowhere, and some are created while the scheduler is down; then it is restarted.
 
+    First, pods are bound that leave no room for another of their kind on their node, and it is restarted once more.
+
     If the candidate may list objects by itself (a kube-scheduler reads all pages), there are more objects than
     clients request at once, and these come first in a list: pods of another scheduler, and nodes on which no pod
     fits.
     """
+    here = {"nodeSelector": {"kubernetes.io/hostname": case.nodes.names[-1]}}
+    alone = [{"cpu": case.nodes.share("cpu", 0.6)}, *one_for_each_node(case)]
+    known = [case.pod("before", **spec, **here) for spec in alone]
+    case.expect_bound(known)
+    with case.candidate.down():
+        exceeds = [case.pod("exceeds", **spec, **here) for spec in alone]
+    case.expect_pending(exceeds)
+    case.delete([*known, *exceeds])
     candidate = case.trial.candidate
     if candidate.kind == "attached" or candidate.rbac != RbacSpec():
         case.pods.crowd(PAGES["pods"])

@@ -9,6 +9,7 @@ import pytest
 
 from schedproof.candidate.subjects import Subject
 from schedproof.stimulus.case import Case
+from schedproof.stimulus.changes.binding_webhook import BindingGate
 from schedproof.stimulus.pods import NEVER_STARTS
 
 MANY = 70
@@ -432,7 +433,8 @@ def test_fit_terminated(case: Case) -> None:
 def test_no_overcommit(case: Case) -> None:
     """Each node has room for two pods, by CPU, then by memory. Three pods per node are created in a burst.
 
-    Then all pods want the same host port, with two pods per node. What the candidate excludes is left out.
+    Then all pods want the same host port, with two pods per node. What the candidate excludes is left out. Last, a pod
+    is changed while its Binding is in flight, and another pod wants its room.
     """
     nodes = case.nodes.names
     for resource in ("cpu",) if case.leaves_out(Subject.MEMORY) else ("cpu", "memory"):
@@ -443,7 +445,29 @@ def test_no_overcommit(case: Case) -> None:
         burst = [case.pod("burst", **{resource: case.nodes.share(resource, 1 / 20)}) for _ in range(3 * len(nodes))]
         case.expect_so_many_bound(burst, 2 * len(nodes))
         case.restore()
-    if case.leaves_out(Subject.HOST_PORTS):
+    if not case.leaves_out(Subject.HOST_PORTS):
+        port = [{"containerPort": 9393, "hostPort": 9393}]
+        burst = [case.pod("burst", ports=port) for _ in range(2 * len(nodes))]
+        case.expect_so_many_bound(burst, len(nodes))
+        case.delete(burst)
+    if "hold-bindings" in case.trial.cluster.capabilities:
+        with case.candidate.hold_bindings() as gate:
+            changed_in_flight(case, gate)
+
+
+def changed_in_flight(case: Case, gate: BindingGate) -> None:
+    """Change a pod while its Binding is in flight; meanwhile a pod comes for which the node has no room beside it."""
+    large = {"cpu": case.nodes.share("cpu", 0.6), "nodeSelector": {"kubernetes.io/hostname": case.nodes.names[0]}}
+    gate.hold(case.pods.next_name("in-flight"))
+    first = case.pod("in-flight", **large)
+    if not gate.await_held():
+        case.expect_bound([first])
         return
-    port = [{"containerPort": 9393, "hostPort": 9393}]
-    case.expect_so_many_bound([case.pod("burst", ports=port) for _ in range(2 * len(nodes))], len(nodes))
+    case.pods.patch(first, {"metadata": {"annotations": {"schedproof.dev/changed": "yes"}}})
+    case.sight.await_freshness()
+    second = case.pod("exceeds", **large)
+    # A candidate that binds synchronously looks at this pod only after the held Binding.
+    case.status.await_refusal(second)
+    gate.release()
+    case.expect_bound([first])
+    case.expect_pending([second])

@@ -45,13 +45,22 @@ def test_least_traffic(case: Case) -> None:
 
 @pytest.mark.clause("network/flip")
 def test_flip(case: Case) -> None:
-    """The quietest and the loudest node swap their loads. The preference must follow within window plus refresh."""
+    """The quietest and the loudest node swap their loads. The preference must follow within window plus refresh.
+
+    Meanwhile, and from before the change on, one pod after the other comes for other nodes, if there are any.
+    """
     before = case.load.traffic(case.nodes.names[0])
     quietest, loudest = min(before, key=before.__getitem__), max(before, key=before.__getitem__)
     after = {**before, quietest: before[loudest], loudest: before[quietest]}
     case.preference.probe(case.load.script(before), count=case.chance.probes(2))
-    phase = case.load.script(after, before=before)
-    case.load.wait_claimed(time.monotonic())
+    others = [node for node in before if node not in (quietest, loudest)]
+    if others and not case.leaves_out(Subject.NODE_AFFINITY):
+        change = time.monotonic() + case.load.claims.staleness + 1.0
+        phase = case.load.script(after, before=before, changed=time.monotonic() - change)
+        case.preference.ask_until(change + case.load.look_back, others[:2])
+    else:
+        phase = case.load.script(after, before=before)
+        case.load.wait_claimed(time.monotonic())
     case.preference.probe(phase, count=case.chance.probes(2))
 
 

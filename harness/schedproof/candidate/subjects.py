@@ -37,7 +37,7 @@ class Subject(enum.StrEnum):
     UNITS = "amounts in other units"
     LABELS = "more labels"
     ANNOTATIONS = "an annotation"
-    OWNERS = "an owner that is not its controller"
+    OWNERS = "an owner that other pods have too"
     UNREAD_FIELDS = "fields that no rule reads"
     NODE_SELECTOR = "a node selector"
     NODE_AFFINITY = "node affinity"

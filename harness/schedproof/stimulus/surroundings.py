@@ -69,7 +69,7 @@ class Surroundings:
             self._objects.apply(read_manifests(path), name, source=str(path))
 
     def owner(self, namespace: str) -> Mapping[str, str]:
-        """Return the metav1.OwnerReference of a namespace, which outlives its pods and is no controller of them."""
+        """Return the metav1.OwnerReference of a namespace, which outlives its pods."""
         if namespace not in self._owners:
             uid = self._cluster.api.get("namespaces", namespace)["metadata"]["uid"]
             self._owners[namespace] = {"apiVersion": "v1", "kind": "Namespace", "name": namespace, "uid": uid}

@@ -326,10 +326,11 @@ class Variation:
         return f"a selector of {counted(len(chosen), 'label')} that every node has"
 
     def _own(self, pod: Manifest) -> str:
-        """Give a pod without an owner one that is not its controller: it makes the pod no member of a group."""
+        """Give a pod without an owner one that many pods have, which may be its controller, and is no group."""
         if pod["metadata"].get("ownerReferences"):
             return ""
-        pod["metadata"]["ownerReferences"] = [dict(self._owner())]
+        is_controller = {"controller": True} if self._in_full or self._random.random() < 0.5 else {}
+        pod["metadata"]["ownerReferences"] = [{**self._owner(), **is_controller}]
         return str(Subject.OWNERS)
 
     def _add_unread(self, pod: Manifest) -> str:

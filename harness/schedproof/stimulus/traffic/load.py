@@ -177,7 +177,7 @@ class LoadChanges:
         Args:
             load: node to bytes per second, from now on. Scrapes of a node that is left out fail: `up` is 0.
             before: the load until then, for as long as twice the claimed window looks back; default: the same.
-            changed: how many seconds ago the load changed.
+            changed: how many seconds ago the load changed; below 0: in how many it does.
             totals: node to the value of its counter at the start of the series; others are random.
             rebooted: nodes whose counters were reset to zero within the window, at the time of every query.
             devices: other devices of the nodes, and the load on each.
@@ -194,7 +194,7 @@ class LoadChanges:
         """
         server = self.new_prometheus()
         now = time.time()
-        past = now - changed - scripted_past(self.claims)
+        past = now - max(changed, 0.0) - scripted_past(self.claims)
         # If nothing is known of the other nodes any more, nothing is known of the harness's own node.
         gone = {*lost, *(self._trial.reserved_nodes if not load else ())}
 

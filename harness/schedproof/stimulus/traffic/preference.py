@@ -16,6 +16,7 @@ from schedproof.history.acts import Accepted, Reading
 from schedproof.history.observations import PrometheusQuery
 from schedproof.judge.clauses.network.preference import quietest_of
 from schedproof.judge.rulings.late import PATIENCE, LateDecisions, recovery
+from schedproof.normalization.surfaces.scheduler import confined
 from schedproof.stimulus.changes.binding_webhook import BindingGate
 from schedproof.stimulus.changes.pods import PodChanges
 from schedproof.stimulus.context import Context
@@ -42,6 +43,10 @@ _FEW = 3
 """The number of pauses, including the claimed refresh, that shows whether they grow."""
 
 _CLAIMED = "network.recovers-within, the candidate's own claim"
+
+
+_PAUSE = 0.2
+"""Seconds between two pods while time passes: less than any cache of readings is worth having for."""
 
 
 class PreferenceProbes:
@@ -236,6 +241,17 @@ class PreferenceProbes:
             self._expect.wait_bound([pod], BIND)
             self._control_failed = self._pods.node_of(pod) != quietest
             self._pods.delete([pod])
+
+    def ask_until(self, end: float, among: Sequence[str]) -> None:
+        """Create one pod after the other for these nodes until `end`, on the monotonic clock.
+
+        The candidate never rests meanwhile: some read the traffic only if they have not just used what they have.
+        """
+        while time.monotonic() < end:
+            pod = self._pods.create("meanwhile", role="meanwhile", cpu="10m", affinity=confined(among))
+            self._expect.bound([pod])
+            self._pods.delete([pod])
+            until(min(end, time.monotonic() + _PAUSE))
 
     def waiting_probes(self, count: int, toleration: Mapping[str, str]) -> list[Pod]:
         """Create pods for `release` that have no feasible node, because they lack a toleration."""
