@@ -209,7 +209,7 @@ def test_anti_affinity_symmetry(case: Case) -> None:
     """Bound pods have anti-affinity to an application: its pods are kept away from them, other pods are not.
 
     Their terms select by labels and by expressions. Those of pods that have ended do not count; those of
-    terminating pods do.
+    terminating pods do. Last, a node with such a pod moves to another zone.
     """
     unzoned, pool = zones(case, EAST, ALSO_EAST, WEST)
     case.pods.neighbour(EAST, "db", affinity=apart(term("noisy"), term("rude")))
@@ -236,7 +236,13 @@ def test_anti_affinity_symmetry(case: Case) -> None:
         ("rude", {ZONE: "west"}),
         *([("shy", {HOST: unzoned})] if still_there else []),
     ]
-    case.expect_pending([pod for app, selector in nowhere for pod in pods(app, **selector)])
+    waiting = [pod for app, selector in nowhere for pod in pods(app, **selector)]
+    case.expect_pending(waiting)
+    case.delete(waiting)
+    case.nodes.change(EAST, labels={ZONE: "north"})
+    case.settle()
+    case.expect_bound(pods("noisy", **{HOST: ALSO_EAST}))
+    case.expect_pending(pods("noisy", **{HOST: EAST}))
 
 
 @pytest.mark.clause("core/affinity-namespaces")

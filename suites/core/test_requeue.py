@@ -81,8 +81,10 @@ def test_requeue_pod_deleted(case: Case) -> None:
 
 @pytest.mark.clause("core/requeue-taint-removed")
 def test_requeue_taint_removed(case: Case) -> None:
-    """A pod selects a tainted node. Then the taint is removed."""
-    requeue(case, {"taints": [{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]}, {"taints": []})
+    """A pod selects a tainted node. Then the taint is removed; later, its effect becomes one that repels no pod."""
+    taint = {"key": "schedproof.dev/reserved", "effect": "NoSchedule"}
+    requeue(case, {"taints": [taint]}, {"taints": []})
+    requeue(case, {"taints": [taint]}, {"taints": [{**taint, "effect": "PreferNoSchedule"}]})
 
 
 @pytest.mark.clause("core/requeue-uncordon")
@@ -95,7 +97,8 @@ def test_requeue_uncordon(case: Case) -> None:
 def test_requeue_label_changed(case: Case) -> None:
     """Pods select a value of a label of which a node has another value. Then the node gets the selected value.
 
-    Two of them have the same name, in two namespaces. Then a crowd waits for another value: all of it is tried again.
+    Two of them have the same name, in two namespaces. Then a node changes while the candidate writes why a pod
+    waits. Last, a crowd waits for another value: all of it is tried again.
     """
     label = "schedproof.dev/disk"
     node, *_ = case.nodes.names
@@ -107,10 +110,21 @@ def test_requeue_label_changed(case: Case) -> None:
     case.expect_pending(pods)
     case.nodes.change(node, labels={label: "ssd"})
     case.expect_bound(pods, case.deadlines.requeue)
-    crowd = [case.pod("waits", cpu="1m", nodeSelector={label: "nvme"}) for _ in range(CROWD)]
+    if "hold-bindings" in case.trial.cluster.capabilities:
+        with case.candidate.hold_bindings(statuses=True) as gate:
+            gate.hold_status(case.pods.next_name("meanwhile"))
+            pod = case.pod("meanwhile", cpu="1m", nodeSelector={label: "tape"})
+            if gate.await_held_status():
+                case.nodes.change(node, labels={label: "tape"})
+                case.sight.await_freshness()
+            gate.release()
+            case.nodes.change(node, labels={label: "tape"})
+            case.expect_bound([pod], case.deadlines.requeue)
+    count = SEVERAL if "real-pods" in case.trial.cluster.capabilities else CROWD
+    crowd = [case.pod("waits", cpu="1m", nodeSelector={label: "nvme"}) for _ in range(count)]
     case.expect_pending(crowd)
     case.nodes.change(node, labels={label: "nvme"})
-    for begin in range(0, CROWD, SEVERAL):
+    for begin in range(0, count, SEVERAL):
         case.expect_bound(crowd[begin : begin + SEVERAL], case.deadlines.requeue)
 
 

@@ -47,7 +47,8 @@ def test_least_traffic(case: Case) -> None:
 def test_flip(case: Case) -> None:
     """The quietest and the loudest node swap their loads. The preference must follow within window plus refresh.
 
-    Meanwhile, and from before the change on, one pod after the other comes for other nodes, if there are any.
+    Meanwhile, and from before the change on, one pod after the other comes for other nodes, if there are any. Before
+    the last probes, idle connections to Prometheus are closed.
     """
     before = case.load.traffic(case.nodes.names[0])
     quietest, loudest = min(before, key=before.__getitem__), max(before, key=before.__getitem__)
@@ -61,6 +62,7 @@ def test_flip(case: Case) -> None:
     else:
         phase = case.load.script(after, before=before)
         case.load.wait_claimed(time.monotonic())
+    case.load.close_idle()
     case.preference.probe(phase, count=case.chance.probes(2))
 
 

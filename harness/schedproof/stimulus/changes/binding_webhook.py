@@ -62,6 +62,9 @@ class BindingGate:
         self._statuses = statuses
         self._mute: set[str] = set()
         self._muted: set[str] = set()
+        self._paused = ""
+        """The pod whose status is written only after `release`."""
+        self._pausing = False
         self._patience = patience
         self._usable_time = usable_time
         self._record = record
@@ -151,6 +154,15 @@ class BindingGate:
         """Wait until a write of this pod's status is refused, and return whether that happened in time."""
         return self._await(lambda: pod in self._muted, f"a write of the status of {pod}", deadline)
 
+    def hold_status(self, pod: str) -> None:
+        """Hold the next write of this pod's status until `release`."""
+        with self._changed:
+            self._paused, self._pausing = pod, False
+
+    def await_held_status(self) -> bool:
+        """Wait until a write of a status is held, and return whether there was one in time."""
+        return self._await(lambda: self._pausing, f"a write of the status of {self._paused}", self._patience)
+
     def _await(self, arrived: Callable[[], bool], what: str, deadline: Deadline) -> bool:
         """Wait for an event, and return whether it came in time."""
 
@@ -206,9 +218,9 @@ class BindingGate:
         return all(posted(count) for count in range(1, times + 1))
 
     def release(self) -> None:
-        """Let held Bindings and all later ones pass."""
+        """Let what is held, and all that comes later, pass."""
         with self._changed:
-            self._held = ""
+            self._held = self._paused = ""
             self._changed.notify_all()
 
     def review(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -259,6 +271,10 @@ class BindingGate:
                 self._mute.discard(request["name"])
                 self._muted.add(request["name"])
                 self._changed.notify_all()
+            elif request["name"] == self._paused and not request.get("dryRun"):
+                self._pausing = True
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._paused != request["name"])
         if refused:
             # The audit log may lack the request: see `RequestBegun`.
             pod, user = f"{self._namespace}/{request['name']}", request["userInfo"]["username"]

@@ -312,6 +312,15 @@ class LoadChanges:
         until(time.monotonic() + self.claims.staleness)
         self.note_fault(fault.value)
 
+    def close_idle(self) -> None:
+        """Close the candidate's connections to Prometheus, as any server may do while no request is under way.
+
+        Nothing happens if it polls: a query may be under way then.
+        """
+        if not self.claims.refresh:
+            self._trial.attachment.prometheus.inject(Fault.DOWN)
+            self._trial.attachment.prometheus.heal()
+
     def outlast_readings(self, fault: Fault) -> None:
         """Like `break_prometheus`; returns when no earlier reading may be used any more, by window and refresh.
 
