@@ -456,8 +456,11 @@ def test_no_overcommit(case: Case) -> None:
 
 
 def changed_in_flight(case: Case, gate: BindingGate) -> None:
-    """Change a pod while its Binding is in flight; meanwhile a pod comes for which the node has no room beside it."""
-    large = {"cpu": case.nodes.share("cpu", 0.6), "nodeSelector": {"kubernetes.io/hostname": case.nodes.names[0]}}
+    """Change a pod while its Binding is in flight. Another pod comes that would fit only on its node, without it."""
+    for node in case.nodes.names[1:]:
+        case.pods.fill(node, cpu=case.nodes.share("cpu", 1 / 80))
+    case.settle()
+    large = {"cpu": case.nodes.share("cpu", 0.6)}
     gate.hold(case.pods.next_name("in-flight"))
     first = case.pod("in-flight", **large)
     if not gate.await_held():
@@ -470,4 +473,4 @@ def changed_in_flight(case: Case, gate: BindingGate) -> None:
     case.status.await_refusal(second)
     gate.release()
     case.expect_bound([first])
-    case.expect_pending([second])
+    case.expect_pending([second], cpu=case.nodes.share("cpu", 1 / 80))

@@ -123,13 +123,13 @@ def test_the_control_is_asked_no_more_often_than_the_candidate(probing: Probes) 
     assert probing.roles("control") == ["control"] * 2
 
 
-def test_pods_of_other_namespaces_have_no_controller(probing: Probes) -> None:
+def test_pods_of_other_namespaces_have_other_owners(probing: Probes) -> None:
     probing.world.add_namespace("other")
     here, there = probing.probes.ask("probe", 0), probing.probes.ask("probe", 0, namespace="other")
     (owner,) = probing.world.pod(here)["metadata"]["ownerReferences"]
     assert probing.world.server.read("configmaps", owner["name"], NAMESPACE)["metadata"]["uid"] == owner["uid"]
     owners = probing.world.pod(there)["metadata"].get("ownerReferences", ())
-    assert not any(owner.get("controller") for owner in owners)
+    assert owner["uid"] not in [other["uid"] for other in owners]
     probing.probes.undo()
     assert probing.world.server.names("configmaps") == []
 
