@@ -164,10 +164,11 @@ def tried(change: dict[str, Any], kubernetes: Kubernetes, tree: Path, jobs: int)
         clauses = {clause["id"]: clause for clause in candidate["clauses"]}
     failed = {name: clause["code"] for name, clause in clauses.items() if clause["outcome"] == "failed"}
     unproved = {name: clause["code"] for name, clause in clauses.items() if clause["outcome"] == "invalid"}
+    said = next((clauses[name]["summary"] for name in failed), "") if clauses else ended.stderr
     outcome = "found" if failed else "survived" if ended.returncode == 0 else "unproved"
     return {
         **result, "outcome": outcome, "by": failed or unproved, "exit": ended.returncode,
-        "seconds": round(time.monotonic() - begin), "said": "" if clauses else ended.stderr[-1000:],
+        "seconds": round(time.monotonic() - begin), "said": said[-1000:],
     }  # fmt: skip
 
 
