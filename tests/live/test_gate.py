@@ -56,7 +56,6 @@ PLANTED = {
         "defects/dies-at-every-request", "described/d6-random-controller/no-uid", "defects/binds-prebound",
         "described/d6-random-controller/ignores-taints", "described/d6-random-controller/panics-without-nodes",
         "defects/takes-suffix", "defects/no-taint-scores", "defects/evicts-equals", "defects/first-claim",
-        "defects/no-volume-zone",
     ),
     "scores": (
         "defects/compares-texts", "defects/asks-per-node", "defects/avoids-not-neutral", "defects/counts-nothing",
