@@ -114,11 +114,10 @@ def test_requeue_label_changed(case: Case) -> None:
         with case.candidate.hold_bindings(statuses=True) as gate:
             gate.hold_status(case.pods.next_name("meanwhile"))
             pod = case.pod("meanwhile", cpu="1m", nodeSelector={label: "tape"})
-            if gate.await_held_status():
-                case.nodes.change(node, labels={label: "tape"})
-                case.sight.await_freshness()
-            gate.release()
+            gate.await_held_status()
             case.nodes.change(node, labels={label: "tape"})
+            case.sight.await_freshness()
+            gate.release()
             case.expect_bound([pod], case.deadlines.requeue)
     count = SEVERAL if "real-pods" in case.trial.cluster.capabilities else CROWD
     crowd = [case.pod("waits", cpu="1m", nodeSelector={label: "nvme"}) for _ in range(count)]

@@ -59,10 +59,7 @@ def check(
     placed, coming = located(others, there), located(occupants(under_way), there)
     neighbours = Neighbours(pod, placed, namespaces, coming)
     spread = Spread(pod, nodes, placed, coming)
-    volumes, devices = (
-        ClaimedVolumes(pod, storage, {name: others[name] for name in there if name in others}),
-        ClaimedDevices(pod, inventory),
-    )
+    volumes, devices = ClaimedVolumes(pod, storage, placed), ClaimedDevices(pod, inventory)
     need = needed(pod)
     return {
         name: (

@@ -74,9 +74,9 @@ class Storage:
 class ClaimedVolumes:
     """The volumes of one pod's claims, as far as they decide where the pod can go."""
 
-    def __init__(self, pod: Manifest, storage: Storage | None, others: Mapping[str, Collection[Manifest]]) -> None:
-        """`others`: the pods on each node that there is."""
-        self._pod, self._storage, self._others = pod, storage, others
+    def __init__(self, pod: Manifest, storage: Storage | None, placed: Collection[tuple[Manifest, Manifest]]) -> None:
+        """`placed`: the other pods, each with its node."""
+        self._pod, self._storage, self._placed = pod, storage, placed
         self._everywhere: list[str] = []
         self._bound: list[Manifest] = []
         self._waiting: list[tuple[Manifest, list[Manifest]]] = []
@@ -102,7 +102,7 @@ class ClaimedVolumes:
         else:
             self._everywhere.append(f"claim {name} has no volume")
         if claim is not None and _ONCE in (spec(claim).get("accessModes") or ()):
-            users = (other for there in self._others.values() for other in there if name in claim_names(other))
+            users = (other for other, _ in self._placed if name in claim_names(other))
             self._everywhere += [f"claim {name} is {_ONCE}, and {full_name(other)} uses it" for other in users]
 
     def objections(self, node: Manifest) -> Iterator[str]:
@@ -119,10 +119,10 @@ class ClaimedVolumes:
 
     def _beyond_limits(self, node: str) -> Iterator[str]:
         """The CSI drivers of which the node would have more volumes than it can have attached."""
-        limits = self._storage.limits(node) if self._storage is not None and self._bound else {}
-        if self._storage is None or not limits:
+        if self._storage is None or not self._bound:
             return
-        there = self._storage.attached(self._others.get(node, ()))
+        limits = self._storage.limits(node)
+        there = self._storage.attached(other for other, its in self._placed if _name(its) == node)
         new = self._storage.attached([self._pod]) - there
         for driver in sorted({driver for driver, _ in new} & limits.keys()):
             count = sum(one == driver for one, _ in there | new)

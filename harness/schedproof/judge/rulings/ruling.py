@@ -48,6 +48,7 @@ class Ruling:
     def per_node(self) -> dict[str, tuple[Reason, ...]]:
         """Each node's name in that view, with the reasons why the pod cannot run there."""
         found = _check(self.history, self.binding, self.nodes, self.pods, self.change)
+        # What allows it may be several mixtures of two lists, each by some rules, and not the one that is shown.
         return found if self.reasons else {**found, self.binding.node: ()}
 
     @functools.cached_property
@@ -176,9 +177,7 @@ def _mixtures(history: History, binding: Binding, last: int) -> list[_Change]:
     """
     _, first = _first(history, binding, last)
     at_last = history.world.view(last, last)
-    own = {
-        pod["metadata"]["uid"] for pod in own_placements(history, history.world.at(last).pods, but=binding.uid).values()
-    }
+    own = {pod["metadata"]["uid"] for pod in own_placements(history, at_last.pods, but=binding.uid).values()}
     lists = [_placed(history, rv) for rv in sorted({*history.world.revisions("pods", first, last), first})]
     versions: dict[str, list[Manifest]] = {}
     for pod in itertools.chain(*(pods.values() for pods in lists)):
@@ -296,7 +295,7 @@ def with_own(seen: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     return {**own, **shown}
 
 
-def own_placements(history: History, pods: Mapping[str, Any], *, but: str = "") -> dict[str, Any]:
+def own_placements(history: History, pods: Mapping[str, Manifest], *, but: str = "") -> dict[str, Manifest]:
     """Those of the pods that the candidate has put on their nodes. `but`: the uid of one that is left out."""
     own = history.own_pods()
     return {
