@@ -6,10 +6,10 @@ kube-scheduler, and tried as a user tries the stock scheduler: all that it claim
 
 Each result is added as a line to fixtures/power.jsonl, so that the next run continues there. A change that no clause
 finds is read by a person: fixtures/power.yaml says of each whether it changes nothing that can be seen (`equivalent`),
-or what would find it (`gap`). The score is the part found of all that are not equivalent; `--write` puts it into
-docs/trust.md. The unchanged scheduler comes first: were it blamed, each change would seem to be found. `--tree` tries
-the same sample with another checkout, which shows what a change of the suites is worth. Needs a Go toolchain; the first
-build takes minutes, a changed one seconds.
+or what would find it (`gap`). The reports of those that are found stay in build/power/reports. The score is the part
+found of all that are not equivalent; `--write` puts it into docs/trust.md. The unchanged scheduler comes first: were it
+blamed, each change would seem to be found. `--tree` tries the same sample with another checkout, which shows what a
+change of the suites is worth. Needs a Go toolchain; the first build takes minutes, a changed one seconds.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def tried(change: dict[str, Any], kubernetes: Kubernetes, tree: Path, jobs: int)
     binary = kubernetes.built(change)
     if binary is None:
         return {**result, "outcome": "not built"}
-    report = WORK / "report"
+    report = WORK / "reports" / re.sub(r"\W+", "-", change["id"])
     shutil.rmtree(report, ignore_errors=True)
     ended = run_quietly(
         [str(tree / ".venv" / "bin" / "schedproof"), "run", "stock", "--fail-fast", "--quiet", "--seed=1",
@@ -166,6 +166,8 @@ def tried(change: dict[str, Any], kubernetes: Kubernetes, tree: Path, jobs: int)
     unproved = {name: clause["code"] for name, clause in clauses.items() if clause["outcome"] == "invalid"}
     said = next((clauses[name]["summary"] for name in failed), "") if clauses else ended.stderr
     outcome = "found" if failed else "survived" if ended.returncode == 0 else "unproved"
+    if outcome == "survived":
+        shutil.rmtree(report)
     return {
         **result, "outcome": outcome, "by": failed or unproved, "exit": ended.returncode,
         "seconds": round(time.monotonic() - begin), "said": said[-1000:],

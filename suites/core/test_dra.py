@@ -1,12 +1,16 @@
-"""core: a pod is bound only to nodes with the devices that it claims."""
+"""core: a pod is bound only to nodes with the devices that it claims, or requests as an extended resource."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from schedproof.stimulus.case import Case
 
 FAST, SLOW = "fast", "slow"
+FAST_RESOURCE, SLOW_RESOURCE = "schedproof.dev/fast", "schedproof.dev/slow"
+OFFERS = "offers-the-resource"
 
 
 @pytest.mark.clause("core/dra")
@@ -41,3 +45,43 @@ def test_dra(case: Case) -> None:
     case.expect_bound([late[1]], case.deadlines.requeue)
     case.dra.publish(nodes[-1], (FAST, models[0]))
     case.expect_bound([late[0]], case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/dra-extended")
+def test_dra_extended(case: Case) -> None:
+    """One node has four devices of a class, one offers two of the class's extended resource, and others have neither.
+
+    Pods request it by the name that the class gives, and by the class's own name; of pods with several containers the
+    most that they need at a time counts. Others ask for more than there is, until a pod is deleted. A pod requests
+    a resource that no class stands for, until a class does.
+    """
+    here, there, *_ = case.nodes.names
+    case.nodes.add(OFFERS, **{FAST_RESOURCE: "2"})
+    case.dra.publish(here, *[(FAST, "")] * 4)
+    case.dra.publish(there, (SLOW, ""))
+    by_class = f"deviceclass.resource.kubernetes.io/{case.dra.device_class(FAST, extended=FAST_RESOURCE)}"
+    case.settle()
+    one, two = ({FAST_RESOURCE: amount} for amount in "12")
+    first = case.pod(extended=one, **on(here))
+    case.expect_bound([first])
+    case.expect_bound([case.pod(extended=one, init=[{"extended": two}], **on(here))])
+    # One device is left there.
+    exceeds = [case.pod("exceeds", extended=one, more=[{"extended": one}], **on(here))]
+    exceeds += [case.pod("exceeds", extended=two, **on(here)), case.pod("exceeds", extended=one, **on(there))]
+    exceeds += [case.pod("exceeds", extended={FAST_RESOURCE: "3"}, **on(OFFERS))]
+    waits = case.pod("waits", extended={SLOW_RESOURCE: "1"})
+    case.expect_pending([*exceeds, waits])
+    case.expect_bound([case.pod(extended={by_class: "1"})])
+    case.expect_bound([case.pod(extended=one) for _ in range(2)])
+    late = case.pod("late", extended=one)
+    case.expect_pending([late])
+    case.delete([first])
+    case.dra.await_released([first])
+    case.expect_bound([late], case.deadlines.requeue)
+    case.dra.device_class(SLOW, extended=SLOW_RESOURCE)
+    case.expect_bound([waits], case.deadlines.requeue)
+
+
+def on(node: str) -> dict[str, Any]:
+    """Return the spec fields by which a pod selects a node."""
+    return {"nodeSelector": {"kubernetes.io/hostname": node}}

@@ -1,4 +1,7 @@
-"""Random devices: ResourceSlices, DeviceClasses, and ResourceClaims, some of which a pod uses."""
+"""Random devices: ResourceSlices, DeviceClasses, and ResourceClaims, some of which a pod uses.
+
+Some pods request devices as an extended resource, with claims or without.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,9 @@ _CLASSES = [
     {"metadata": {"name": "red"}, "spec": {"selectors": [_cel(_RED)]}},
     {"metadata": {"name": "gpu"}, "spec": {"selectors": [_cel('device.driver == "gpu.example.com"')]}},
 ]
+_EXTENDED = "example.com/gpu"
+"""Some nodes offer it themselves."""
+_BY_CLASS = (_EXTENDED, *(f"deviceclass.resource.kubernetes.io/{name}" for name in ("any", "red", "none")))
 _OWNER = {"apiVersion": "v1", "kind": "Pod"}
 
 
@@ -48,8 +54,20 @@ class DeviceWorlds:
         ]
         claims = [self._claim(f"device-{number}", pod, slices, names) for number in range(self._random.randint(1, 4))]
         classes = _CLASSES if self._chance(0.97) else _CLASSES[1:]
-        self._use(pod, claims)
+        if self._chance(0.4):
+            self._request_extended(pod)
+        if not pod["spec"]["containers"][0].get("resources") or self._chance(0.5):
+            self._use(pod, claims)
+        if self._chance(0.6):
+            named, *others = self._random.sample(classes, len(classes))
+            classes = [{**named, "spec": {**named["spec"], "extendedResourceName": _EXTENDED}}, *others]
         return {"resourceClaims": claims, "resourceSlices": slices, "deviceClasses": classes}
+
+    def _request_extended(self, pod: Manifest) -> None:
+        resources = pod["spec"]["containers"][0].setdefault("resources", {})
+        amount = {self._random.choice(_BY_CLASS): str(self._random.choice((0, 1, 1, 2)))}
+        for kind in ("requests", "limits"):
+            resources[kind] = {**resources.get(kind, {}), **amount}
 
     def _chance(self, part: float) -> bool:
         return self._random.random() < part

@@ -357,6 +357,11 @@ class HistoryBuilder:
         self._pods[pod]["status"] |= {"phase": "Running", "startTime": f"2026-11-20T00:00:{second:02}Z"}
         self.happens("pods", "MODIFIED", self._pods[pod])
 
+    def report(self, pod: str, **status: Any) -> None:
+        """Change fields of a pod's status."""
+        self._pods[pod]["status"] |= status
+        self.happens("pods", "MODIFIED", self._pods[pod])
+
     def terminate(self, pod: str) -> None:
         """Mark a pod as being deleted, as with a finalizer."""
         self._pods[pod]["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"

@@ -29,7 +29,13 @@ def store(h: HistoryBuilder, resource: str, name: str, metadata: dict[str, Any] 
 
 
 def claim(
-    h: HistoryBuilder, name: str = "claim", *devices: str, count: int = 1, pod: str = "", gone: bool = False
+    h: HistoryBuilder,
+    name: str = "claim",
+    *devices: str,
+    count: int = 1,
+    pod: str = "",
+    gone: bool = False,
+    metadata: dict[str, Any] | None = None,
 ) -> None:
     """Store a claim for `count` devices.
 
@@ -48,7 +54,7 @@ def claim(
         status["reservedFor"] = [{"resource": "pods", "name": pod, "uid": h.uid(pod)}]
     request = {"name": "wanted", "exactly": {"deviceClassName": "any", "count": count}}
     manifest = {
-        "metadata": {"name": name, "namespace": NAMESPACE, "uid": name}, "status": status,
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": name, **(metadata or {})}, "status": status,
         "spec": {"devices": {"requests": [request]}},
     }  # fmt: skip
     h.happens("resourceclaims", "DELETED" if gone else "MODIFIED", manifest)
@@ -180,3 +186,52 @@ def test_device_selector_that_the_oracle_does_not_model_is_invalid() -> None:
     pod(h)
     claim(h, "claim", "node-1/d0", pod="p")
     told(land(h).verdict(), "invalid", "oracle-gap")
+
+
+GPU = "x.io/gpu"
+
+
+def gpus(**mapped: str) -> HistoryBuilder:
+    """A pod with two containers that ask for a device each, and what its status says which of them gets."""
+    h = published(node_1=2)
+    store(h, "deviceclasses", "any", spec={"extendedResourceName": GPU})
+    asks = {"resources": {"requests": {GPU: "1"}}}
+    h.pod("p", containers=[{"name": "main", **asks}, {"name": "side", **asks}])
+    if mapped:
+        mappings = [{"containerName": name, "resourceName": GPU, "requestName": "wanted"} for name in mapped]
+        status = {"resourceClaimName": "made", "requestMappings": mappings}
+        h.report("p", extendedResourceClaimStatus=status)
+    return h
+
+
+def made(h: HistoryBuilder, *devices: str, pod: str = "p") -> None:
+    """Store the claim that a scheduler makes for the pod's extended resources."""
+    owner = {"uid": h.uid("p"), "controller": True}
+    annotations = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    claim(
+        h,
+        "made",
+        *devices,
+        count=len(devices),
+        pod=pod,
+        metadata={"annotations": annotations, "ownerReferences": [owner]},
+    )
+
+
+def test_devices_for_extended_resources_pass() -> None:
+    h = gpus(main="", side="")
+    made(h, "node-1/d0", "node-1/d1")
+    told(land(h).verdict(), "passed")
+
+
+def test_devices_for_extended_resources_must_be_allocated_reserved_and_told() -> None:
+    told(land(gpus()).verdict(), "failed", "unallocated-resource-claim", "p", GPU)
+    for devices, reserved, mapped, code in (
+        (["node-1/d0"], "p", ["main", "side"], "wrong-allocation"),
+        (["node-1/d0", "node-1/d1"], "", ["main", "side"], "unreserved-resource-claim"),
+        (["node-1/d0", "node-1/d1"], "p", [], "extended-resource-not-mapped"),
+        (["node-1/d0", "node-1/d1"], "p", ["main"], "extended-resource-not-mapped"),
+    ):
+        h = gpus(**dict.fromkeys(mapped, ""))
+        made(h, *devices, pod=reserved)
+        told(land(h).verdict(), "failed", code, "p")

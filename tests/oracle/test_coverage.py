@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from schedproof.oracle.coverage import kept_free, rules_about_others, unmodelled
+from schedproof.oracle.dra import Inventory
 
 Manifest = dict[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -223,6 +224,7 @@ def test_extended_resource_of_a_device_class_is_named() -> None:
     wants = pod(containers=[{"name": "main", "resources": {"requests": {"x.io/gpu": "1"}}}])
     assert unmodelled(wants, [served], [NODE]) == ("a DeviceClass behind x.io/gpu",)
     assert unmodelled(pod(), [served], [NODE]) == ()
+    assert unmodelled(wants, [served], [NODE], inventory=Inventory({}, {}, {})) == ()
 
 
 def test_node_resources_allocated_by_claims_are_named() -> None:

@@ -236,3 +236,56 @@ def test_allocation_is_compared_with_the_request_and_the_node(devices: list[str]
     asked = claim(color("red"), count=count, allocation=allocation(*devices))
     inventory_ = inventory({"c": asked}, pool("a", RED, BLUE), pool("b", RED))
     assert len(list(mistakes(asked, inventory_, NODES[0]))) == wrong
+
+
+def asks(resource: str, amount: str = "1", *claims: str) -> Manifest:
+    asker = pod(*claims)
+    asker["spec"]["containers"] = [{"name": "main", "resources": {"requests": {resource: amount}}}]
+    return asker
+
+
+def extended(*slices: Manifest, claims: dict[str, Manifest] | None = None, name: str = "x.io/gpu") -> Inventory:
+    """An inventory in which the class `any` stands for an extended resource."""
+    there = inventory(claims or {}, *slices)
+    classes = {"any": {**there.classes["any"], "spec": {"extendedResourceName": name}}}
+    return Inventory(there.claims, there.slices, classes)
+
+
+@pytest.mark.parametrize("resource", ["x.io/gpu", "deviceclass.resource.kubernetes.io/any"])
+def test_devices_provide_an_extended_resource(resource: str) -> None:
+    slices = (pool("a", {}), pool("b", {}, {}))
+    assert nodes_left(asks(resource), extended(*slices)) == EVERYWHERE
+    assert nodes_left(asks(resource, "2"), extended(*slices)) == ["b"]
+    assert nodes_left(asks(resource, "0"), extended()) == EVERYWHERE
+    assert nodes_left(asks("x.io/other"), extended(*slices)) == []
+    taken = {"other": claim(allocation=allocation("b/d0", node="b"))}
+    assert nodes_left(asks(resource, "2"), extended(*slices, claims=taken)) == []
+
+
+def test_devices_count_only_where_the_node_offers_none_itself() -> None:
+    offers = {**NODES[0], "status": {"allocatable": {"pods": "9", "x.io/gpu": "1"}}}
+    asker = asks("x.io/gpu", "2")
+    found = check(asker, [offers, NODES[1]], (), inventory=extended(pool("a", {}, {}), pool("b", {}, {})))
+    assert [bool(found[name]) for name in EVERYWHERE] == [True, False]
+
+
+def test_claims_and_extended_resources_share_the_devices() -> None:
+    there = extended(pool("a", {}), pool("b", {}, {}), claims={"c": claim()})
+    assert nodes_left(asks("x.io/gpu", "1", "c"), there) == ["b"]
+
+
+def test_a_claim_made_for_extended_resources_decides_like_any_allocated_claim() -> None:
+    owner = {"uid": "probe", "controller": True}
+    annotations = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    metadata = {"annotations": annotations, "ownerReferences": [owner]}
+    made = {"made": claim(metadata=metadata, allocation=allocation("b/d0", node="b"))}
+    assert nodes_left(asks("x.io/gpu"), extended(pool("a", {}), pool("b", {}), claims=made)) == ["b"]
+
+
+def test_several_classes_for_a_resource_and_overhead_are_not_modelled() -> None:
+    there = extended(pool("a", {}))
+    twice = Inventory(there.claims, there.slices, {**there.classes, "more": there.classes["any"]})
+    assert unmodelled(asks("x.io/gpu"), (), NODES, {}, None, twice)
+    runs = asks("x.io/gpu")
+    runs["spec"]["overhead"] = {"x.io/gpu": "1"}
+    assert unmodelled(runs, (), NODES, {}, None, there)

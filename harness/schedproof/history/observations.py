@@ -39,7 +39,8 @@ class WatchEvent(Record, kind="object"):
 
     resource: str
     """`namespaces`, `nodes`, `pods`, `events`, `storageclasses`, `persistentvolumes`, `persistentvolumeclaims` or
-    `csinodes`; of a candidate that claims `dra` also `deviceclasses`, `resourceslices` and `resourceclaims`.
+    `csinodes`; of a candidate that claims `dra` or `dra-extended` also `deviceclasses`, `resourceslices` and
+    `resourceclaims`.
     """
     type: str
     """LISTED, ADDED, MODIFIED or DELETED."""

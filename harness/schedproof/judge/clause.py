@@ -16,6 +16,7 @@ AUDIT = frozenset({"audit"})
 CHANGE_NODES = frozenset({"change-nodes"})
 CUT_APISERVER = frozenset({"cut-apiserver"})
 DEVICES = frozenset({"claimed-devices"})
+DEVICES_FOR_RESOURCES = DEVICES | {"devices-for-resources"}
 HOLD_BINDINGS = frozenset({"hold-bindings"})
 IDLE_NODES = frozenset({"idle-nodes"})
 PROCESSES = CUT_APISERVER

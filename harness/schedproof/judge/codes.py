@@ -158,6 +158,11 @@ CODES: Mapping[str, Code] = {
         "a worked example of the documentation does not have the documented scores",
         "correct the documentation's example, or the formula",
     ),
+    "extended-resource-not-mapped": Code(
+        "a pod was bound before its status told which devices its containers get for an extended resource",
+        "write the ResourceClaim and each container's request to status.extendedResourceClaimStatus before the pod is "
+        "bound (plugin DynamicResources)",
+    ),
     "false-bind-success": Code(
         "bind responded without an error, but the pod is not on the node of the call",
         "respond to bind without an error only after the apiserver has responded with 201",

@@ -81,13 +81,14 @@ def unmodelled(
     """Short names of things in use that could change where the pod may go, and that `check` does not model.
 
     If empty, the result of `check` for the same arguments is reliable. Invisible settings are assumed: the scheduler's
-    plugin arguments and feature gates are the defaults, and no DeviceClass stands behind an extended resource.
+    plugin arguments and feature gates are the defaults, and without an inventory no DeviceClass stands for an extended
+    resource.
     """
     others = [other for other in pods if identity(other) != identity(pod)]
     found = [
         *_fields(pod, inventory),
         *_volumes(pod, storage),
-        *_claims(pod, others),
+        *_claims(pod, others, inventory),
         *_features(pod),
         *_inter_pod(pod),
         *([] if namespaces is not None else _unknown_namespaces(pod, others)),
@@ -126,17 +127,18 @@ def _volumes(pod: Manifest, storage: Storage | None) -> Iterator[str]:
         yield from volumes.gaps(pod, storage)
 
 
-def _claims(pod: Manifest, others: Iterable[Manifest]) -> Iterator[str]:
-    """Devices behind extended resources (DRAExtendedResource, on in 1.36).
+def _claims(pod: Manifest, others: Iterable[Manifest], inventory: Inventory | None) -> Iterator[str]:
+    """Extended resources that an unknown DeviceClass stands for (DRAExtendedResource, on in 1.36).
 
-    If a node does not offer a resource that a DeviceClass maps, DynamicResources decides the fit. The mapping shows in
-    the resource's name, or in the status of pods that use it.
+    If a node does not offer such a resource, DynamicResources decides the fit. The class shows in the resource's name,
+    or in the status of pods that use it.
     """
-    given = [status(user).get("extendedResourceClaimStatus") or {} for user in (pod, *others)]
-    mapped = {mapping["resourceName"] for claim in given for mapping in claim.get("requestMappings") or ()}
-    for resource in needed(pod):
-        if resource in mapped or resource.startswith("deviceclass.resource.kubernetes.io/"):
-            yield f"a DeviceClass behind {resource}"
+    if inventory is None:
+        given = [status(user).get("extendedResourceClaimStatus") or {} for user in (pod, *others)]
+        mapped = {mapping["resourceName"] for claim in given for mapping in claim.get("requestMappings") or ()}
+        for resource in needed(pod):
+            if resource in mapped or resource.startswith(dra.IMPLICIT):
+                yield f"a DeviceClass behind {resource}"
     for user in (pod, *others):  # feature gate DRANodeAllocatableResources
         if status(user).get("nodeAllocatableResourceClaimStatuses"):
             yield f"status.nodeAllocatableResourceClaimStatuses of {full_name(user)}"

@@ -3,7 +3,8 @@ right.
 
 Rules: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/, the plugin
 DynamicResources, and k8s.io/dynamic-resource-allocation/structured. They cover claims that request exact numbers of
-devices, by device classes and by selectors that compare attributes with constants; `gaps` names the rest.
+devices, by device classes and by selectors that compare attributes with constants, and extended resources that a
+DeviceClass stands for (KEP-5004); `gaps` names the rest.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from __future__ import annotations
 import collections
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from schedproof.oracle.affinity import selects_node
 from schedproof.oracle.manifest import Manifest, full_name, identity, namespace, spec, status
+from schedproof.oracle.resources import allocatable, needed
 
 DeviceId: TypeAlias = tuple[str, str, str]
 """Driver, pool and name of a device, which identify it."""
@@ -23,10 +25,15 @@ DeviceId: TypeAlias = tuple[str, str, str]
 _MOST_CONSUMERS = 256
 """The largest number of consumers of a claim (ResourceClaimStatus.reservedFor)."""
 
+_OF_EXTENDED_RESOURCES = "resource.kubernetes.io/extended-resource-claim"
+"""The annotation of a claim that the scheduler has made for the extended resources of a pod."""
+IMPLICIT = "deviceclass.resource.kubernetes.io/"
+"""With the name of a DeviceClass: an extended resource that stands for its devices."""
+
 _CLAIM = {"config", "requests"}
 _REQUEST = {"exactly", "name"}
 _EXACTLY = {"allocationMode", "count", "deviceClassName", "selectors"}
-_CLASS = {"config", "selectors"}
+_CLASS = {"config", "extendedResourceName", "selectors"}
 _SLICE = {"allNodes", "devices", "driver", "nodeName", "nodeSelector", "pool"}
 _DEVICE = {"attributes", "capacity", "name"}
 _RESULT = {"device", "driver", "pool", "request"}
@@ -118,10 +125,24 @@ class Inventory:
             for selector in (*(spec(device_class).get("selectors") or ()), *(exactly.get("selectors") or ()))
         )
 
+    def classes_of(self, resource: str) -> list[str]:
+        """The DeviceClasses that an extended resource stands for."""
+        return [
+            name
+            for name, device_class in sorted(self.classes.items())
+            if resource in (spec(device_class).get("extendedResourceName"), f"{IMPLICIT}{name}")
+        ]
+
     def missing_classes(self, claim: Manifest) -> list[str]:
         """The DeviceClasses that a claim names and that do not exist."""
         named = [(request.get("exactly") or {}).get("deviceClassName") for request in _requests(claim)]
         return [name for name in named if name and name not in self.classes]
+
+
+def not_offered(extended: Mapping[str, Manifest], node: Manifest) -> dict[str, Manifest]:
+    """The requests for extended resources that only devices can meet, because the node itself offers none."""
+    offered = allocatable(node) if extended else {}
+    return {resource: request for resource, request in extended.items() if not offered.get(resource)}
 
 
 def _devices(resource_slice: Manifest) -> Iterator[_Device]:
@@ -132,19 +153,24 @@ def _devices(resource_slice: Manifest) -> Iterator[_Device]:
 
 
 class ClaimedDevices:
-    """The devices of one pod's claims, as far as they decide where the pod can go."""
+    """The devices of one pod's claims and extended resources, as far as they decide where the pod can go."""
 
     def __init__(self, pod: Manifest, inventory: Inventory | None) -> None:
         self._everywhere: list[str] = []
         self._allocated: list[Manifest] = []
         self._waiting: list[Manifest] = []
+        self._extended: dict[str, Manifest] = {}
+        self._claimed = False
+        """Whether a claim for the extended resources exists already."""
         self._free: list[_Device] = []
         self._inventory = inventory
         if inventory is None:
             return
         for name, claim in claims_of(pod, inventory):
             self._take(name, claim, inventory)
-        if self._waiting:
+        self._extended = extended_requests(pod, inventory)
+        self._claimed = extended_claim(pod, inventory) is not None
+        if self._waiting or self._extended:
             taken = inventory.taken()
             self._free = [device for device in inventory.devices() if device.id not in taken]
 
@@ -168,14 +194,21 @@ class ClaimedDevices:
             terms = (selector or {}).get("nodeSelectorTerms") or ()
             if selector is not None and not any(selects_node(term, node) for term in terms):
                 yield f"claim {full_name(claim)} is allocated to devices that this node cannot use"
-        if self._waiting and not self._can_be_met(node):
-            names = ", ".join(full_name(claim) for claim in self._waiting)
-            yield f"no free devices that this node can use satisfy claim {names}"
+        extended = {} if self._claimed else not_offered(self._extended, node)
+        requests = [*(request for claim in self._waiting for request in _requests(claim)), *extended.values()]
+        if requests and not self._can_be_met(node, requests):
+            names = ", ".join([*(f"claim {full_name(claim)}" for claim in self._waiting), *extended])
+            yield f"no free devices that this node can use satisfy {names}"
 
-    def _can_be_met(self, node: Manifest) -> bool:
+    def asked_of(self, node: Manifest, need: Mapping[str, int]) -> dict[str, int]:
+        """The requests that a node's allocatable resources have to meet: those that devices do not."""
+        by_devices = not_offered(self._extended, node)
+        return {resource: amount for resource, amount in need.items() if resource not in by_devices}
+
+    def _can_be_met(self, node: Manifest, requests: Iterable[Manifest]) -> bool:
         """Whether each requested device can be a different one: a matching of requests and devices."""
         assert self._inventory is not None
-        wanted = [request for claim in self._waiting for request in _requests(claim) for _ in range(_count(request))]
+        wanted = [request for request in requests for _ in range(_count(request))]
         there = [device for device in self._free if device.reaches(node)]
         try:
             choices = [
@@ -202,7 +235,8 @@ def _give(asker: int, choices: Sequence[Sequence[int]], given: dict[int, int], t
 def claims_of(pod: Manifest, inventory: Inventory) -> Iterator[tuple[str, Manifest | None]]:
     """The claims that a pod uses: `namespace/name`, and the claim; None if it does not exist, or is not the pod's.
 
-    A claim that is made from a template is named in the pod's status, and belongs to the pod.
+    A claim that is made from a template is named in the pod's status, and belongs to the pod. That of its extended
+    resources, which the scheduler makes, comes last.
     """
     generated = {entry["name"]: entry for entry in status(pod).get("resourceClaimStatuses") or ()}
     for entry in spec(pod).get("resourceClaims") or ():
@@ -214,6 +248,30 @@ def claims_of(pod: Manifest, inventory: Inventory) -> Iterator[tuple[str, Manife
         elif name := generated[entry["name"]].get("resourceClaimName"):  # else none is needed
             claim = inventory.claims.get(f"{namespace(pod)}/{name}")
             yield f"{namespace(pod)}/{name}", claim if claim is not None and _is_owned(claim, pod) else None
+    if (claim := extended_claim(pod, inventory)) is not None:
+        yield full_name(claim), claim
+
+
+def extended_claim(pod: Manifest, inventory: Inventory) -> Manifest | None:
+    """The claim that a scheduler has made for the extended resources of a pod."""
+    return next(
+        (
+            claim
+            for claim in inventory.claims.values()
+            if (claim["metadata"].get("annotations") or {}).get(_OF_EXTENDED_RESOURCES) == "true"
+            and _is_owned(claim, pod)
+        ),
+        None,
+    )
+
+
+def extended_requests(pod: Manifest, inventory: Inventory) -> dict[str, Manifest]:
+    """The extended resources that a pod requests and that a DeviceClass stands for, each as a request for devices."""
+    return {
+        resource: {"name": resource, "exactly": {"deviceClassName": classes[0], "count": amount}}
+        for resource, amount in needed(pod).items()
+        if amount > 0 and (classes := inventory.classes_of(resource))
+    }
 
 
 def _is_owned(claim: Manifest, pod: Manifest) -> bool:
@@ -228,6 +286,16 @@ def allocated(claim: Manifest) -> list[DeviceId]:
         for result in _results(claim)
         if not result.get("adminAccess")
     ]
+
+
+def given(claim: Manifest, device_class: str) -> int:
+    """How many devices of a class are allocated to a claim."""
+    of_class = {
+        request["name"]
+        for request in _requests(claim)
+        if (request.get("exactly") or {}).get("deviceClassName") == device_class
+    }
+    return sum(result["request"] in of_class for result in _results(claim))
 
 
 def _results(claim: Manifest) -> Sequence[Manifest]:
@@ -268,33 +336,40 @@ def mistakes(claim: Manifest, inventory: Inventory, node: Manifest) -> Iterator[
 def gaps(pod: Manifest, inventory: Inventory) -> Iterator[str]:
     """Short names of what a pod's claims use that is not modelled here."""
     claims = [claim for _, claim in claims_of(pod, inventory) if claim is not None]
-    if not claims:
+    extended = extended_requests(pod, inventory)
+    if not claims and not extended:
         return
     for claim in claims:
-        yield from _unmodelled_claim(claim, inventory)
+        yield from _beyond(spec(claim).get("devices") or {}, _CLAIM, "ResourceClaim.spec.devices")
+        for request in _requests(claim):
+            yield from _unmodelled_request(request, inventory)
         if len(status(claim).get("reservedFor") or ()) >= _MOST_CONSUMERS and not is_reserved(claim, pod):
             # kube-scheduler finds a node, and tries in vain to reserve it (resourceclaim.CanBeReserved).
             yield "a claim with as many consumers as it can have"
+    for resource, request in extended.items():
+        yield from _unmodelled_request(request, inventory)
+        if len(inventory.classes_of(resource)) > 1:
+            yield f"several DeviceClasses for the extended resource {resource}"
+        if resource in (spec(pod).get("overhead") or {}):
+            yield f"overhead of {resource}, which a DeviceClass stands for"
     for holder in inventory.claims.values():
         for result in _results(holder):
             yield from _beyond(result, _RESULT, "ResourceClaim.status.allocation.devices.results[]")
     yield from _unmodelled_slices(inventory)
 
 
-def _unmodelled_claim(claim: Manifest, inventory: Inventory) -> Iterator[str]:
-    yield from _beyond(spec(claim).get("devices") or {}, _CLAIM, "ResourceClaim.spec.devices")
-    for request in _requests(claim):
-        yield from _beyond(request, _REQUEST, "ResourceClaim.spec.devices.requests[]")
-        exactly = request.get("exactly") or {}
-        yield from _beyond(exactly, _EXACTLY, "ResourceClaim.spec.devices.requests[].exactly")
-        if (exactly.get("allocationMode") or "ExactCount") != "ExactCount":
-            yield f"allocationMode {exactly['allocationMode']}"
-        yield from _beyond(spec(inventory.classes.get(exactly.get("deviceClassName", ""), {})), _CLASS, "DeviceClass")
-        try:
-            for device in inventory.devices():
-                inventory.selects(request, device)
-        except _Unknown:
-            yield f"the selectors of request {request['name']}"
+def _unmodelled_request(request: Manifest, inventory: Inventory) -> Iterator[str]:
+    yield from _beyond(request, _REQUEST, "ResourceClaim.spec.devices.requests[]")
+    exactly = request.get("exactly") or {}
+    yield from _beyond(exactly, _EXACTLY, "ResourceClaim.spec.devices.requests[].exactly")
+    if (exactly.get("allocationMode") or "ExactCount") != "ExactCount":
+        yield f"allocationMode {exactly['allocationMode']}"
+    yield from _beyond(spec(inventory.classes.get(exactly.get("deviceClassName", ""), {})), _CLASS, "DeviceClass")
+    try:
+        for device in inventory.devices():
+            inventory.selects(request, device)
+    except _Unknown:
+        yield f"the selectors of request {request['name']}"
 
 
 def _unmodelled_slices(inventory: Inventory) -> Iterator[str]:

@@ -66,7 +66,7 @@ def check(
             *repulsions(pod, node),
             *reasons("node-affinity", mismatches(pod, node)),
             *reasons("host-ports", port_conflicts(pod, others.get(name, ()))),
-            *reasons("resources", shortages(need, node, map(held, others.get(name, ())))),
+            *reasons("resources", shortages(devices.asked_of(node, need), node, map(held, others.get(name, ())))),
             *reasons("topology-spread", spread.objections(node)),
             *reasons("pod-affinity", neighbours.objections(node)),
             *reasons("volumes", volumes.objections(node)),
@@ -77,18 +77,21 @@ def check(
     }
 
 
-def rooms(pod: Manifest, nodes: Iterable[Manifest], pods: Iterable[Manifest]) -> dict[str, dict[str, Room]]:
+def rooms(
+    pod: Manifest, nodes: Iterable[Manifest], pods: Iterable[Manifest], inventory: Inventory | None = None
+) -> dict[str, dict[str, Room]]:
     """How much each node has of the resources that a pod requests, and how many more pods it can run.
 
     Args:
         pod: the pod to place; if `pods` contains it, it takes nothing.
         nodes: the nodes in question.
         pods: all others, on nodes or not.
+        inventory: ResourceClaims and devices; None if these are not known. What devices provide is left out.
     """
     others = occupants(other for other in pods if identity(other) != identity(pod))
-    need = needed(pod)
+    need, devices = needed(pod), ClaimedDevices(pod, inventory)
     return {
-        name: room_of(need, node, list(map(held, others.get(name, ()))))
+        name: room_of(devices.asked_of(node, need), node, list(map(held, others.get(name, ()))))
         for node in nodes
         if (name := node["metadata"]["name"])
     }

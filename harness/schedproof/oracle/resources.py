@@ -35,6 +35,11 @@ def held(pod: Manifest) -> dict[str, int]:
     return _counted(_requests(pod, status(pod)))
 
 
+def requested(container: Manifest) -> dict[str, int]:
+    """What one container requests, without amounts of 0."""
+    return {resource: amount for resource, amount in _counted(_wanted(container)).items() if amount > 0}
+
+
 def allocatable(node: Manifest) -> dict[str, int]:
     """What a node offers to pods: status.allocatable, never status.capacity. `pods` is among it."""
     offered = _exact(status(node).get("allocatable"))

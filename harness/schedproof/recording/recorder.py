@@ -43,7 +43,8 @@ _WATCHED = (
     "csinodes",
 )  # fmt: skip
 _DEVICES = ("deviceclasses", "resourceslices", "resourceclaims")
-"""Also watched if a candidate claims `dra`: not every Kubernetes version serves them."""
+_DEVICES_BY = {"dra", "dra-extended"}
+"""Features for which devices are watched as well: not every Kubernetes version serves them."""
 _WITH_CANDIDATE_TEXT = frozenset(
     {
         Configured,
@@ -312,4 +313,4 @@ class Recorder:
 def _watched(header: Run) -> list[str]:
     features = header.candidate.claims.get("features") or ()
     served = "claimed-devices" in header.cluster.capabilities
-    return [*_WATCHED, *(_DEVICES if served and "dra" in features else ())]
+    return [*_WATCHED, *(_DEVICES if served and _DEVICES_BY & set(features) else ())]

@@ -16,17 +16,26 @@ type devices struct{ *world }
 func (d devices) ResourceClaims() fwk.ResourceClaimTracker     { return claims(d) }
 func (d devices) ResourceSlices() fwk.ResourceSliceLister      { return slices(d) }
 func (d devices) DeviceClasses() fwk.DeviceClassLister         { return classes(d) }
-func (d devices) DeviceClassResolver() fwk.DeviceClassResolver { return noResolver{} }
+func (d devices) DeviceClassResolver() fwk.DeviceClassResolver { return resolver(d) }
 func (d devices) PodGroups() fwk.PodGroupLister                { return nil }
 
 type (
-	claims     struct{ *world }
-	slices     struct{ *world }
-	classes    struct{ *world }
-	noResolver struct{}
+	claims   struct{ *world }
+	slices   struct{ *world }
+	classes  struct{ *world }
+	resolver struct{ *world }
 )
 
-func (noResolver) GetDeviceClass(v1.ResourceName) *resource.DeviceClass { return nil }
+// GetDeviceClass returns the class that an extended resource stands for. Worlds have at most one for each.
+func (r resolver) GetDeviceClass(name v1.ResourceName) *resource.DeviceClass {
+	for i, class := range r.DeviceClasses {
+		explicit := class.Spec.ExtendedResourceName
+		if explicit != nil && *explicit == string(name) || resource.ResourceDeviceClassPrefix+class.Name == string(name) {
+			return &r.DeviceClasses[i]
+		}
+	}
+	return nil
+}
 
 func (s slices) ListWithDeviceTaintRules() ([]*resource.ResourceSlice, error) {
 	return pointers(s.ResourceSlices), nil

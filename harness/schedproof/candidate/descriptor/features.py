@@ -53,6 +53,7 @@ FEATURES: Mapping[str, Needs] = MappingProxyType(
             ),
         ),
         "dra": _NOTHING,
+        "dra-extended": _NOTHING,
         "events": _NOTHING,
         "full-scale": _SCORED,
         GANG: _NOTHING,  # the reader of claims.gang checks it

@@ -41,6 +41,10 @@ def required_binaries(spec: ClusterSpec, *, readings: bool) -> tuple[str, ...]:
     return tuple(name for name in BINARIES if name not in unneeded)
 
 
+_DEVICES_FOR_RESOURCES = (1, 36)
+"""The Kubernetes version since which the feature gate DRAExtendedResource is on by default."""
+
+
 def _has_exporters(spec: ClusterSpec, *, readings: bool) -> bool:
     return readings and len(spec.nodes) <= REAL_EXPORTERS
 
@@ -94,6 +98,7 @@ class EmbeddedCluster:
             | ({"scripted-metrics"} if readings else set())
             | ({"load"} if self._real else set())
             | ({"several-nodes"} if len(spec.nodes) > 1 else set())
+            | ({"devices-for-resources"} if _version(spec) >= _DEVICES_FOR_RESOURCES else set())
         )
         self.device = spec.device
         self.node_template = spec.template
@@ -269,6 +274,10 @@ class EmbeddedCluster:
     def close(self) -> None:
         """End all processes of this cluster. Safe to call twice."""
         self._closing.close()
+
+
+def _version(spec: ClusterSpec) -> tuple[int, ...]:
+    return tuple(map(int, spec.kubernetes.split(".")))
 
 
 def _import_clients() -> None:

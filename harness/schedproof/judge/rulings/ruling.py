@@ -56,7 +56,7 @@ class Ruling:
         """What each node has of the pod's requested resources, in that view."""
         view, at_bind = self.history.world.view(self.nodes, self.pods), self.history.world.at(self.binding.rv - 1)
         others = with_own(view.pods, own_placements(self.history, at_bind.pods, but=self.binding.uid))
-        return rooms(self.binding.manifest, view.nodes.values(), others.values())
+        return rooms(self.binding.manifest, view.nodes.values(), others.values(), at_bind.inventory)
 
     @functools.cached_property
     def feasible(self) -> tuple[str, ...]:

@@ -27,10 +27,14 @@ class DraChanges:
         """Resource, name and namespace of created objects, in the order of their creation."""
         self._prefix = context.prefix
 
-    def device_class(self, kind: str) -> str:
-        """Create a DeviceClass for the devices of a kind, and return its name."""
+    def device_class(self, kind: str, *, extended: str = "") -> str:
+        """Create a DeviceClass for the devices of a kind, and return its name.
+
+        `extended`: an extended resource that it stands for, beside `deviceclass.resource.kubernetes.io/` and its name.
+        """
         name = self._next_name(f"{self._namespace}-")
-        return self._store("deviceclasses", {"spec": {"selectors": [_where("kind", kind)]}}, name=name)
+        spec = {"selectors": [_where("kind", kind)], **({"extendedResourceName": extended} if extended else {})}
+        return self._store("deviceclasses", {"spec": spec}, name=name)
 
     def publish(self, node: str, *devices: tuple[str, str]) -> None:
         """Give a node devices, each of a kind and a model, in a ResourceSlice that is a pool of its own."""

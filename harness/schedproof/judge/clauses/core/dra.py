@@ -1,21 +1,44 @@
 """Whether pods run where the devices of their ResourceClaims are, and these were allocated and reserved before.
 
 Source: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/, and ResourceClaimStatus
-(resource.k8s.io/v1): a pod is started only once all its claims are allocated, and reserved for it.
+(resource.k8s.io/v1): a pod is started only once all its claims are allocated, and reserved for it. For extended
+resources that devices provide, the scheduler makes the claim, and tells the kubelet of it in the pod's status
+(PodStatus.extendedResourceClaimStatus).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from schedproof.history.history import History
 from schedproof.history.observations import WatchEvent
 from schedproof.history.watched import Binding
 from schedproof.history.world import key
-from schedproof.judge.clause import DEVICES, SEVERAL_NODES, STEERED, Clause
+from schedproof.judge.clause import (
+    CHANGE_NODES,
+    DEVICES,
+    DEVICES_FOR_RESOURCES,
+    SEVERAL_NODES,
+    STEERED,
+    Clause,
+)
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-from schedproof.oracle.dra import DeviceId, allocated, claims_of, gaps, is_reserved, mistakes
+from schedproof.oracle.dra import (
+    DeviceId,
+    Inventory,
+    allocated,
+    claims_of,
+    extended_claim,
+    extended_requests,
+    gaps,
+    given,
+    is_reserved,
+    mistakes,
+    not_offered,
+)
+from schedproof.oracle.manifest import Manifest, containers, full_name, init_containers, status
+from schedproof.oracle.resources import requested
 
 
 def judge_dra(history: History, case: str) -> Finding:
@@ -26,7 +49,7 @@ def judge_dra(history: History, case: str) -> Finding:
     from templates, and deallocates devices when no pod that uses them is left.
     """
     bound = [history.bindings[pod.uid] for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
-    users = [binding for binding in bound if binding.manifest["spec"].get("resourceClaims")]
+    users = [binding for binding in bound if _uses_devices(history, binding)]
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         return finding
@@ -38,8 +61,21 @@ def judge_dra(history: History, case: str) -> Finding:
     if unmodelled := sorted({gap for binding in users for gap in _gaps(history, binding)}):
         return invalid("oracle-gap", f"the oracle does not model {', '.join(unmodelled)}")
     if not users:
-        return invalid("not-tried", "no pod with a ResourceClaim was bound")
+        return invalid("not-tried", "no pod that uses devices was bound")
     return passed(f"{len(users)} pods were bound where the devices of their claims are")
+
+
+def _uses_devices(history: History, binding: Binding) -> bool:
+    return bool(binding.manifest["spec"].get("resourceClaims")) or bool(_extended(history, binding))
+
+
+def _extended(history: History, binding: Binding) -> dict[str, Manifest]:
+    """The extended resources of a pod that devices had to provide on its node, as requests."""
+    state = history.world.at(binding.rv - 1)
+    node = state.nodes.get(binding.node)
+    if state.inventory is None or node is None:
+        return {}
+    return not_offered(extended_requests(binding.manifest, state.inventory), node)
 
 
 def _allocated_twice(history: History) -> Iterator[tuple[str, str]]:
@@ -84,6 +120,37 @@ def _unmet(history: History, binding: Binding) -> Iterator[tuple[str, str]]:
         elif not _gaps(history, binding):
             for mistake in mistakes(claim, state.inventory, node):
                 yield "wrong-allocation", f"{was_bound} {name} {mistake}"
+    yield from _unmet_extended(binding, state.inventory, _extended(history, binding))
+
+
+def _unmet_extended(
+    binding: Binding, inventory: Inventory, wanted: Mapping[str, Manifest]
+) -> Iterator[tuple[str, str]]:
+    """What was wrong with the devices for extended resources that the node does not offer itself: code and sentence."""
+    claim = extended_claim(binding.manifest, inventory)
+    if not wanted:
+        return
+    if claim is None:
+        where = f"{binding.pod} was bound to {binding.node}, which offers {', '.join(wanted)} only as devices"
+        yield "unallocated-resource-claim", f"{where}, and no ResourceClaim had been made for the pod"
+        return
+    for resource, request in wanted.items():
+        count = request["exactly"]["count"]
+        if (found := given(claim, request["exactly"]["deviceClassName"])) != count:
+            has = f"had {found} instead of {count} devices for {resource}"
+            yield "wrong-allocation", f"{binding.pod} was bound while its claim {full_name(claim)} {has}"
+    named = status(binding.manifest).get("extendedResourceClaimStatus") or {}
+    mapped = {(entry["containerName"], entry["resourceName"]) for entry in named.get("requestMappings") or ()}
+    if named.get("resourceClaimName") != claim["metadata"]["name"]:
+        yield (
+            "extended-resource-not-mapped",
+            f"{binding.pod} was bound while its status did not name {full_name(claim)}",
+        )
+    for container in (*init_containers(binding.manifest), *containers(binding.manifest)):
+        for resource in wanted.keys() & requested(container).keys():
+            if (container["name"], resource) not in mapped:
+                which = f"which devices container {container['name']} gets for {resource}"
+                yield "extended-resource-not-mapped", f"{binding.pod} was bound while its status did not tell {which}"
 
 
 CLAUSES = (
@@ -96,6 +163,20 @@ CLAUSES = (
         hint=(
             "Before the Binding: choose free devices that match the pod's claims and are usable on the node, write "
             "them to status.allocation, and the pod to status.reservedFor. Watch ResourceSlices and ResourceClaims."
+        ),
+    ),
+    Clause(
+        "core/dra-extended",
+        "An extended resource that a DeviceClass stands for is met by devices where the node itself offers none.",
+        "Kubernetes: extended resources allocated by dynamic resource allocation (KEP-5004), "
+        "DeviceClassSpec.extendedResourceName, PodStatus.extendedResourceClaimStatus; DynamicResources plugin",
+        judge_dra, needs=DEVICES_FOR_RESOURCES | CHANGE_NODES | SEVERAL_NODES,
+        features=frozenset({"dra-extended"}), stands_on=STEERED,
+        hint=(
+            "If a node's allocatable has none of the resource, allocate devices of the DeviceClass with that "
+            "extendedResourceName, or with the name after deviceclass.resource.kubernetes.io/. Before the Binding, "
+            "create a ResourceClaim that the pod owns, with the annotation resource.kubernetes.io/"
+            "extended-resource-claim: \"true\", and write it to the pod's status.extendedResourceClaimStatus."
         ),
     ),
 )  # fmt: skip

@@ -240,7 +240,7 @@ def _judge_expectation(history: History, expectation: Expect, pod: TestPod) -> F
     waits = expectation.outcome == "unwilling" or (expectation.outcome == "pending" and not room)
     if not bound and not gaps and waits and history.fenced(pod.case, rv) > pod.at:
         return passed("pending")
-    there = rooms(manifest, state.nodes.values(), state.pods.values())
+    there = rooms(manifest, state.nodes.values(), state.pods.values(), state.inventory)
     evidence = {
         "decisions": [decision_table(history, binding, per_node, manifest=manifest, room=there)],
         "timeline": timeline(history, pod.case),
