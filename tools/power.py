@@ -220,7 +220,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="clusters at the same time (default: 2)")
     parser.add_argument("--area", action="append", choices=AREAS, help="only this area; may be repeated")
-    parser.add_argument("--again", action="store_true", help="try those again that were not found")
+    parser.add_argument("--again", action="store_true", help="try those again that were not found, but for equivalents")
     parser.add_argument(
         "--tree", type=Path, default=ROOT, metavar="DIR", help="a checkout that is set up (default: this)"
     )
@@ -229,9 +229,10 @@ def main() -> int:
     end_with_parent(signal.SIGTERM)
     WORK.mkdir(parents=True, exist_ok=True)
     log, end = arguments.tree / RESULTS, time.monotonic() + 60 * arguments.minutes
-    results = earlier(log)
+    results, read = earlier(log), yaml.safe_load(READ.read_text()) or {} if READ.exists() else {}
     if arguments.again:
-        results = [result for result in results if result["outcome"] in ("found", "not built")]
+        settled = {change for change, note in read.items() if "equivalent" in note}
+        results = [one for one in results if one["outcome"] in ("found", "not built") or one["id"] in settled]
     kubernetes = Kubernetes()
     while time.monotonic() < end and len(results) <= arguments.sample:
         change = _next(kubernetes, results, arguments.area or list(AREAS), arguments.seed)
@@ -245,7 +246,7 @@ def main() -> int:
         sys.stdout.write(f"{json.dumps(results[-1])}\n")
         sys.stdout.flush()
     latest = {result["id"]: result for result in earlier(log)}
-    shown = table(list(latest.values()), yaml.safe_load(READ.read_text()) or {} if READ.exists() else {})
+    shown = table(list(latest.values()), read)
     sys.stdout.write(shown)
     if arguments.write:
         write_table(PAGE, "make power", shown)

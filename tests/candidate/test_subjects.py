@@ -8,7 +8,7 @@ from schedproof.candidate.claims import Claims, Exclusion
 from schedproof.candidate.subjects import CLAUSES, Subject, left_out, subjects_of
 from schedproof.judge.catalogue import CATALOGUE
 
-ALL = Claims(features=("pod-affinity", "topology-spread", "pod-level-resources"))
+ALL = Claims(features=("pod-affinity", "topology-spread", "pod-level-resources", "in-place-resize"))
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NEEDS = {
     Subject.EPHEMERAL_STORAGE: {"containers": [{"resources": {"requests": {"ephemeral-storage": "1"}}}]},
@@ -42,7 +42,9 @@ def test_who_excludes_a_clause_gets_its_subject_in_that_clause_only(subject: Sub
 
 
 def test_what_is_not_claimed_is_left_out() -> None:
-    unclaimed = {Subject.POD_AFFINITY, Subject.TOPOLOGY_SPREAD, Subject.POD_LEVEL_RESOURCES}
+    unclaimed = {
+        Subject.POD_AFFINITY, Subject.TOPOLOGY_SPREAD, Subject.POD_LEVEL_RESOURCES, Subject.IN_PLACE_RESIZE,
+    }  # fmt: skip
     assert left_out(Claims(), ()).keys() == unclaimed
 
 

@@ -274,6 +274,45 @@ def test_a_node_goes_without_its_pods_and_registers_again(made: Runs) -> None:
     assert made.runs.run(steps({"comes": pod("next")}), hurried=False) is None, "it is back for the next world"
 
 
+def test_a_gated_pod_waits_until_its_gate_is_removed(made: Runs) -> None:
+    made.retry(rightly)
+    gated = {"comes": pod("web"), "gated": True}
+    with made.all_gone():
+        assert made.runs.run(steps(gated, {"comes": pod("next")}, {"ungated": "web"}), hurried=False) is None
+    assert made.runs.freed == {"scheduling-gates, ungated": 1}
+
+
+def test_a_gated_pod_that_is_bound_is_a_find(made: Runs) -> None:
+    made.schedule(lambda manifest, nodes: rightly(manifest, {name: [] for name in nodes}))
+    wrong = made.runs.run(steps({"comes": pod("web"), "gated": True}), hurried=False)
+    assert wrong is not None
+    assert "gates" in wrong.text
+
+
+def test_a_pod_that_comes_to_tolerate_a_taint_is_expected_on_its_node(made: Runs) -> None:
+    made.retry(rightly)
+    tainted = {"name": FIRST, "taints": [TAINT]}
+    tolerates = {"tolerant": "web", "toleration": {"key": "a", "operator": "Exists"}}
+    with made.all_gone():
+        assert (
+            made.runs.run(steps({"comes": pod("web")}, tolerates, tolerates, nodes=(tainted,)), hurried=False) is None
+        )
+    assert made.runs.freed == {"taints, tolerant": 1}
+
+
+@pytest.mark.parametrize(("cpu", "freed"), [("1", 1), ("3500m", 0), ("9", 0)])
+def test_a_pod_is_resized_if_it_runs_and_its_node_has_room(made: Runs, cpu: str, freed: int) -> None:
+    made.world.run_pods()
+    made.retry(rightly)
+    world = steps(
+        {"there": pod("fills", cpu="3"), "node": FIRST}, {"comes": pod("web", cpu="2")},
+        {"resized": "fills", "requests": {"cpu": cpu}}, {"resized": "web", "requests": {"cpu": "1"}},
+    )  # fmt: skip
+    with made.all_gone():
+        assert made.runs.run(world, hurried=False) is None
+    assert sum(made.runs.freed.values()) == freed
+
+
 @pytest.mark.parametrize("away", ["stopped", "cut_off"])
 def test_the_candidate_is_away_until_the_next_pod_comes_or_to_the_end(made: Runs, away: str) -> None:
     line = SimpleNamespace(cut=lambda: made.world.attachment.acts.append("halt") or 0,

@@ -194,7 +194,8 @@ class World:
         def run(what: str, pod: Manifest) -> None:
             metadata, phase = pod["metadata"], pod["status"]["phase"]
             if what != "DELETED" and pod["spec"].get("nodeName") and phase == "Pending":
-                running = {"phase": "Running", "containerStatuses": [{"name": "main", "ready": True}]}
+                statuses = [{"name": container["name"], "ready": True} for container in pod["spec"]["containers"]]
+                running = {"phase": "Running", "containerStatuses": statuses}
                 self.server.patch("pods", metadata["name"], {"status": running}, metadata["namespace"])
 
         self.server.controllers.setdefault("pods", []).append(run)

@@ -49,6 +49,7 @@ class Subject(enum.StrEnum):
     POD_AFFINITY = "affinity to other pods"
     TOPOLOGY_SPREAD = "topology spread"
     GATES = "scheduling gates"
+    IN_PLACE_RESIZE = "an in-place resize"
     RETRIES = "another attempt for a pod that comes to fit"
     RESTARTS = "a restart of the scheduler"
     BROKEN_CONNECTIONS = "connections to the apiserver that end"
@@ -87,6 +88,7 @@ CLAUSES: Mapping[Subject, tuple[str, ...]] = MappingProxyType(
         ),
         Subject.TOPOLOGY_SPREAD: ("core/topology-spread",),
         Subject.GATES: ("core/scheduling-gates",),
+        Subject.IN_PLACE_RESIZE: ("core/fit-resize",),
         Subject.RETRIES: (
             "core/requeue-label-changed", "core/requeue-pod-deleted", "core/requeue-node-added",
             "core/requeue-taint-removed", "core/requeue-uncordon", "core/requeue-node-resized",
@@ -101,6 +103,7 @@ CLAUSES: Mapping[Subject, tuple[str, ...]] = MappingProxyType(
 """The clauses about each subject."""
 _FEATURES = {
     Subject.POD_LEVEL_RESOURCES: "pod-level-resources",
+    Subject.IN_PLACE_RESIZE: "in-place-resize",
     Subject.POD_AFFINITY: "pod-affinity",
     Subject.TOPOLOGY_SPREAD: "topology-spread",
 }

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from schedproof.candidate.subjects import Subject
 from schedproof.oracle.ports import host_ports
 from schedproof.oracle.resources import amount_of, needed
-from schedproof.worlds.kinds import HAPPENINGS, SPECIAL
+from schedproof.worlds.kinds import HAPPENINGS, KINDS, SPECIAL
 from schedproof.worlds.parts import RESOURCES, RULES_OF_PODS, Parts, RandomDraws, subject_of
 from schedproof.worlds.world import (
     BESIDE,
@@ -27,6 +27,7 @@ from schedproof.worlds.world import (
     Manifest,
     World,
     pod_spec,
+    resizable,
     tidy,
 )
 
@@ -47,8 +48,8 @@ _WEIGHED = ("cpu", *RESOURCES[:2], *RESOURCES)
 """The probability of each resource: mostly CPU and memory."""
 _CHANGES = {
     "labels": ("changed",),
-    "taints": ("changed",),
-    "room": ("there", "there", "there", "ended", "ended", "deleted", "changed"),
+    "taints": ("changed", "tolerant"),
+    "room": ("there", "there", "there", "ended", "ended", "deleted", "changed", "resized", "resized"),
     "ports": ("there", "there", "ended", "deleted"),
     "pod-affinity": ("there", "there", "labelled", "labelled", "ended", "deleted", "changed"),
     "topology-spread": ("there", "there", "labelled", "labelled", "ended", "deleted", "changed"),
@@ -56,7 +57,9 @@ _CHANGES = {
 """Subjects, and the kinds of steps that matter to each, besides new pods."""
 
 
-_EVENTS = {"gone": 0.25, "recreated": 0.2, "together": 0.3, "refused": 0.15, "stopped": 0.1, "cut_off": 0.1}
+_EVENTS = {
+    "gone": 0.25, "recreated": 0.2, "together": 0.3, "refused": 0.15, "gated": 0.15, "stopped": 0.1, "cut_off": 0.1,
+}  # fmt: skip
 """What may happen in a world whatever it is about, and in which part of all worlds it may."""
 _ABOUT = {
     "taints": {Subject.TAINTS}, "ports": {Subject.HOST_PORTS}, "pod-affinity": {Subject.POD_AFFINITY},
@@ -144,6 +147,8 @@ class _Drawing:
         self._steps: list[Manifest] = []
         drawn = [HAPPENINGS[event] for event, part in _EVENTS.items() if draws.chance(part)]
         self._events = {event.name for event in drawn if event.needs not in left_out} - {*impossible}
+        self._gated: list[str] = []
+        """Pods with a scheduling gate."""
         self._gone: list[str] = []
         """Nodes that are not there now."""
 
@@ -162,8 +167,12 @@ class _Drawing:
                     # One in a world: another attempt takes as long as many other steps.
                     self._events.discard("refused")
                     step["refused"] = draws.pick((*REFUSALS, LOST))
+                elif "gated" in self._events and draws.chance(0.4):
+                    step["gated"] = True
+                    self._gated.append(step["comes"]["name"])
                 steps.append(step)
             changes = draws.pick((0, 1, 1, 2, 3))
+        steps += [{"ungated": name} for name in self._gated if draws.chance(0.7)]
         world = World(self._nodes, steps)
         self._fit(world.pods)
         return tidy(world)
@@ -182,23 +191,40 @@ class _Drawing:
         draws = self._draws
         if self._events - SPECIAL.keys() and draws.chance(0.3):
             return self._event()
-        kinds = [kind for subject in _CHANGES if subject in self._about for kind in _CHANGES[subject]]
+        if self._gated and draws.chance(0.6):
+            return [{"ungated": self._gated.pop(0)}]
+        about = [kind for subject in _CHANGES if subject in self._about for kind in _CHANGES[subject]]
+        kinds = [kind for kind in about if KINDS[kind].needs not in self._left_out]
         kind, node = draws.pick(kinds), draws.pick(self._nodes)["name"]
         if kind == "changed":
             return [{"changed": self._parts.node(node, evicting=False)}]
         if kind == "there":
             return [self._is_there(node)]
+        return self._of_pod(kind)
+
+    def _of_pod(self, kind: str) -> list[Manifest]:
+        """A change of a pod, or its end; none if there is no pod of which it can be."""
+        draws = self._draws
         over = {step[field] for step in self._steps for field in ("deleted", "ended") if field in step}
         there = [step for step in self._pods if _pod_of(step)["name"] not in over]
+        if kind == "tolerant":
+            there = [step for step in there if "comes" in step]
         if kind == "ended":
             there = [step for step in there if self._ends and not step.get("unstarted")]
+        if kind == "resized":
+            there = [step for step in there if resizable(_pod_of(step)) and not step.get("unstarted")]
         if kind == "deleted" and draws.chance(0.5):
             there = [step for step in there if step.get("lingers")] or there
         if not there:
             return []
-        name = _pod_of(draws.pick(there))["name"]
-        more = {"ended": {"phase": draws.pick(("Succeeded", "Failed"))}, "labelled": {"labels": self._parts.app()}}
-        return [{kind: name, **more.get(kind, {})}]
+        pod = _pod_of(draws.pick(there))
+        more: dict[str, Callable[[], Manifest]] = {
+            "ended": lambda: {"phase": draws.pick(("Succeeded", "Failed"))},
+            "labelled": lambda: {"labels": self._parts.app()},
+            "tolerant": lambda: {"toleration": self._parts.later_toleration()},
+            "resized": lambda: {"requests": self._parts.other_request(resizable(pod))},
+        }
+        return [{kind: pod["name"], **more.get(kind, dict)()}]
 
     def _event(self) -> list[Manifest]:
         """Something that may happen whatever the world is about: to a node, to the candidate, to a pod of it."""

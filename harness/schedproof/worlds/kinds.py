@@ -48,6 +48,16 @@ KINDS = _by_name(
     Happening("ended", "{ended} ends as {phase}", needs=Subject.ENDED_PODS, about="pod", ends=True),
     Happening("labelled", "{labelled} now has labels {labels}", about="pod", ends=True),
     Happening(
+        "ungated", "{ungated} loses its scheduling gate",
+        """kubectl patch pod {ungated} --type=merge -p '{{"spec": {{"schedulingGates": null}}}}'""",
+        event="a scheduling gate was removed", needs=Subject.GATES, about="pod",
+    ),
+    Happening("tolerant", "{tolerant} now also has {toleration}", needs=Subject.TOLERATIONS, about="pod"),
+    Happening(
+        "resized", "{resized} is resized in place to {requests} of its first container",
+        event="a pod was resized in place", needs=Subject.IN_PLACE_RESIZE, about="pod",
+    ),
+    Happening(
         "recreated", "{recreated} is deleted, and created again under its name",
         event="a pod was created again", needs=Subject.RETRIES, about="pod", ends=True,
     ),
@@ -72,11 +82,12 @@ SPECIAL = _by_name(
         "refused", "its first Binding is answered with {refused}",
         event="a Binding was refused", needs=Subject.REFUSED_BINDINGS,
     ),
+    Happening("gated", "with a scheduling gate", needs=Subject.GATES),
     Happening("late", "bound after it was created"),
     Happening("unstarted", "never started"),
     Happening("lingers", "terminating once it is deleted", needs=Subject.ENDED_PODS),
 )  # fmt: skip
-"""What may be special about a pod that comes (the first two), or that is there."""
+"""What may be special about a pod that comes (the first three), or that is there."""
 HAPPENINGS = {**SPECIAL, **KINDS}
 
 

@@ -8,7 +8,7 @@ notation, requests of every kind of container, ports of both address families, p
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from schedproof.candidate.subjects import Subject
@@ -261,7 +261,21 @@ class Parts:
                 toleration["tolerationSeconds"] = draws.pick((0, 3600))
         return toleration
 
+    def later_toleration(self) -> Manifest:
+        """A toleration that a pod gets while it waits, often of a taint that is there. No taint evicts it for that."""
+        if self._taints and self._draws.chance(0.6):
+            return {"key": self._draws.pick(self._taints)["key"], "operator": "Exists"}
+        toleration = self._toleration()
+        toleration.pop("tolerationSeconds", None)
+        return toleration
+
     # -- pods that ask for resources
+
+    def other_request(self, requests: Mapping[str, str]) -> dict[str, str]:
+        """Another amount of one of these resources, more than 0."""
+        resource = self._draws.pick(sorted(requests))
+        amounts = [amount for amount in _AMOUNTS[resource] if amount not in ("0", requests[resource])]
+        return {resource: self._draws.pick(amounts)}
 
     def demanding(self) -> Manifest:
         """A pod's containers, init containers and sidecars, with their requests and the ports that they open."""

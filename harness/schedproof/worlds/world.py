@@ -4,7 +4,12 @@ A node has `name`, and where it is not as usual (`USUAL`) `labels`, `taints`, `u
 one of
 
 - `{"comes": POD}`: a pod for the candidate; `together`, if it comes before the pod of the step before is decided on;
-  `refused`: the code with which its first Binding is answered (`LOST`: after it took effect);
+  `refused`: the code with which its first Binding is answered (`LOST`: after it took effect); `gated`, if it has a
+  scheduling gate;
+- `{"ungated": NAME}`: a pod's scheduling gate is removed;
+- `{"tolerant": NAME, "toleration": TOLERATION}`: a pod that waits gets one more toleration;
+- `{"resized": NAME, "requests": REQUESTS}`: the first container of a pod on a node requests these amounts from now on,
+  and its kubelet has applied them; if they are larger, only where the node has room;
 - `{"recreated": NAME}`: a pod of the candidate is deleted, and created again under its name, as by a StatefulSet;
 - `{"there": POD, "node": NAME}`: a pod that another scheduler has bound there;
 - `{"deleted": NAME}`: a pod is deleted;
@@ -47,6 +52,8 @@ USUAL: Mapping[str, str | None] = {
 }  # fmt: skip
 """What a node offers unless its `allocatable` says otherwise."""
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+GATE = f"{PREFIX}world"
+"""The name of a gated pod's scheduling gate."""
 REFUSALS = (429, 500, 503)
 """Codes with which the apiserver may answer a Binding that another attempt can post.
 
@@ -54,6 +61,7 @@ Not 409: a conflict comes with a change of the pod, and some schedulers wait for
 """
 LOST = 504
 """The code with which a Binding is answered that has taken effect."""
+_CONTAINERS = ("containers", "initContainers")
 _MEAN_ALL = ("labelSelector", "namespaceSelector")
 """Fields that have another meaning if they are empty than if they are absent."""
 
@@ -141,9 +149,30 @@ def acceptable(world: World) -> bool:
         and any("comes" in step for step in world.steps)
         and all(_are_taints(node.get("taints", ())) for node in nodes)
         and all(_takes(pod.get("spec", {})) for pod in world.pods)
+        and all(_is_toleration(step.get("toleration", {})) for step in world.steps if "tolerant" in step)
         and all(_keeps_to_pool(step["comes"].get("spec", {})) for step in world.steps if "comes" in step)
         and _are_names(world.steps)
+        and _are_resizes(world)
     )
+
+
+def resizable(pod: Manifest) -> Mapping[str, str]:
+    """What the first container of a pod requests and can request more or less of: CPU and memory without limits.
+
+    A resize must not change the pod's quality of service, nor exceed a limit.
+    """
+    spec = pod.get("spec", {})
+    resources = [one.get("resources", {}) for kind in _CONTAINERS for one in spec.get(kind, ())]
+    if not spec.get("containers") or any(one.get("limits") for one in resources):
+        return {}
+    requests = spec["containers"][0].get("resources", {}).get("requests", {})
+    return {name: amount for name, amount in requests.items() if name in ("cpu", "memory") and amount != "0"}
+
+
+def _are_resizes(world: World) -> bool:
+    pods = {pod["name"]: pod for pod in world.pods}
+    resized = [(step.get("requests", {}), pods[step["resized"]]) for step in world.steps if "resized" in step]
+    return all(requests and requests.keys() <= resizable(pod).keys() for requests, pod in resized)
 
 
 def _are_names(steps: Sequence[Manifest]) -> bool:

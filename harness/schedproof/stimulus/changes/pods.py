@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import itertools
 import random
@@ -23,7 +24,7 @@ from schedproof.judge.rulings.configuration import as_configured
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import milli, parse_quantity, whole
 from schedproof.oracle.reason import Reason
-from schedproof.oracle.resources import allocatable, held
+from schedproof.oracle.resources import allocatable, held, needed
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import FILLER, TIMESTAMP, TOLERATE_ALL, Pod, amount, pod_manifest
 from schedproof.stimulus.variation import Variation
@@ -238,6 +239,21 @@ class PodChanges:
             if pod["spec"].get("nodeName") == node and pod["status"].get("phase") not in _ENDED
         )
 
+    def can_request(self, pod: Pod, resource: str, amount: str) -> bool:
+        """Return whether a pod can be resized so that its first container requests this amount of a resource.
+
+        The apiserver refuses what is more than the node offers. What is more than is free would be deferred.
+        """
+        seen, node = self._recorder.pods[pod.uid], self._recorder.nodes.get(self.node_of(pod))
+        if node is None:
+            return False
+        after = copy.deepcopy(seen)
+        after["spec"]["containers"][0]["resources"].setdefault("requests", {})[resource] = amount
+        offered = allocatable(node).get(resource, 0)
+        free = offered - self._held(node["metadata"]["name"], resource)
+        wanted = needed(after)[resource]
+        return wanted <= offered and wanted - needed(seen).get(resource, 0) <= max(0, free)
+
     # -- the end of pods
 
     def await_started(self, pods: Sequence[Pod]) -> None:
@@ -334,7 +350,7 @@ class PodChanges:
     ) -> None:
         """Resize a request of a running pod in place, and write its status as the kubelet of its node would.
 
-        It changes the pod's only container, or its only `sidecar`. The node has no kubelet (kwok).
+        It changes the pod's first container, or its first init container, a `sidecar`. The node has no kubelet (kwok).
         `in_force`: the amount that the kubelet reports as still allocated; once the resize is done, equal to `asked`.
         `pending`: why the resize has not begun, as the reason of the condition PodResizePending.
         """
@@ -343,23 +359,29 @@ class PodChanges:
         reported = f"{field.removesuffix('s')}Statuses"
         seen = self._api.get("pods", pod.name, pod.namespace)
         containers = seen["spec"][field]
-        # kwok writes no status for sidecars.
-        (status,) = seen["status"].get(reported) or [{**_STATUS, "name": containers[0]["name"]}]
         resources = containers[0]["resources"]
         force = {**resources["requests"], resource: in_force}
         granted = {"allocatedResources": force, "resources": {**resources, "requests": force}}
         # The status is written first, so that the amount in force counts at every moment.
-        main, running = seen["spec"]["containers"][0], seen["status"]["containerStatuses"][0]
         # The apiserver refuses to resize a pod whose status does not report the resources in force.
-        changed: dict[str, Any] = {"containerStatuses": [{**running, "resources": main["resources"]}]}
-        changed[reported] = [{**status, **granted}]
+        spec_of = {container["name"]: container for container in seen["spec"]["containers"]}
+        running = [
+            {"resources": spec_of[status["name"]]["resources"], **status}
+            for status in seen["status"]["containerStatuses"]
+        ]
+        changed: dict[str, Any] = {"containerStatuses": running}
+        # kwok writes no status for sidecars.
+        statuses = changed.get(reported) or seen["status"].get(reported) or [{**_STATUS, "name": containers[0]["name"]}]
+        changed[reported] = [
+            {**status, **(granted if status["name"] == containers[0]["name"] else {})} for status in statuses
+        ]
         if pending:
             condition = {"type": "PodResizePending", "status": "True", "reason": pending}
             changed["conditions"] = [c for c in seen["status"]["conditions"] if c["type"] != condition["type"]]
             changed["conditions"].append(condition)
         self.patch(pod, {"status": changed}, "status")
         containers[0]["resources"] = {**resources, "requests": {**resources["requests"], resource: asked}}
-        self.patch(pod, {"spec": {field: containers}}, "resize")
+        self._await_version(pod, self.patch(pod, {"spec": {field: containers}}, "resize"))
 
     def _await_phase(self, pod: Pod, phase: str) -> None:
         def missing() -> str:
@@ -411,23 +433,25 @@ class PodChanges:
         """Bind a pod in the place of another scheduler or, if the pod is the candidate's, of another replica."""
         self._api.bind(pod.namespace, pod.name, node, uid=pod.uid)
 
-    def patch(self, pod: Pod, patch: Manifest, subresource: str = "") -> None:
-        """Merge a patch into a pod or into a subresource of it, such as `status`."""
-        self._api.merge("pods", pod.name, patch, pod.namespace, subresource)
+    def patch(self, pod: Pod, patch: Manifest, subresource: str = "") -> Manifest:
+        """Merge a patch into a pod or into a subresource of it, such as `status`. Returns the pod."""
+        return self._api.merge("pods", pod.name, patch, pod.namespace, subresource)
 
     def relabel(self, pod: Pod, labels: Mapping[str, str]) -> None:
         """Give a pod these labels and no others, and wait until the watch has shown them."""
         before = self._recorder.pods[pod.uid]["metadata"].get("labels", {})
-        patch = {"metadata": {"labels": {**dict.fromkeys(before), **labels}}}
-        changed = self._api.merge("pods", pod.name, patch, pod.namespace)
+        self._await_version(pod, self.patch(pod, {"metadata": {"labels": {**dict.fromkeys(before), **labels}}}))
+
+    def _await_version(self, pod: Pod, changed: Manifest) -> None:
+        """Wait until the watch has shown a change of a pod, or that the pod is gone."""
         version = int(changed["metadata"]["resourceVersion"])
 
         def missing() -> str:
             seen = self._recorder.pods.get(pod.uid)
             is_behind = seen is not None and int(seen["metadata"]["resourceVersion"]) < version
-            return f"it shows {seen['metadata'].get('labels')}" if seen is not None and is_behind else ""
+            return f"it shows {seen['metadata']['resourceVersion']}" if seen is not None and is_behind else ""
 
-        self._recorder.await_shown(missing, OBJECT_SHOWN, f"the watch to show {pod.name} relabelled")
+        self._recorder.await_shown(missing, OBJECT_SHOWN, f"the watch to show version {version} of {pod.name}")
 
     def burst(self, pod: Pod, annotation: str, count: int) -> None:
         """Write `count` values of an annotation of a pod one after the other, without pauses."""
@@ -445,14 +469,14 @@ class PodChanges:
         present = self._api.get("pods", pod.name, pod.namespace)["spec"].get("tolerations", [])
         # Recorded before the request: its consequences must not precede it in the timeline.
         self._recorder.add(Tolerates(case=self._context.clause, pod=pod.full_name, uid=pod.uid, phase=phase))
-        self.patch(pod, {"spec": {"tolerations": [*present, dict(toleration)]}})
+        self._await_version(pod, self.patch(pod, {"spec": {"tolerations": [*present, dict(toleration)]}}))
 
     def lift_gates(self, pod: Pod) -> None:
         """Remove a pod's scheduling gates."""
         # Recorded before the request: from now on, actions on the pod may follow from seeing it without gates.
         mark = self._recorder.mark()
         self._recorder.add(Lift(case=self._context.clause, pod=pod.full_name, uid=pod.uid, mark=mark))
-        self.patch(pod, {"spec": {"schedulingGates": None}})
+        self._await_version(pod, self.patch(pod, {"spec": {"schedulingGates": None}}))
 
     def undo(self) -> bool:
         """Delete the pods, and return whether there were any."""

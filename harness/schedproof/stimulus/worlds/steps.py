@@ -21,6 +21,7 @@ from schedproof.worlds.words import node_manifest
 from schedproof.worlds.world import (
     BESIDE,
     DEVICE,
+    GATE,
     LOST,
     NODES,
     POOL,
@@ -68,7 +69,8 @@ class WorldSteps:
             "changed": self._is_changed, "gone": self._is_gone, "back": self._is_back,
             "stopped": self._goes_away, "cut_off": self._goes_away,
             "there": self._is_there, "deleted": self._is_deleted, "ended": self._has_ended,
-            "labelled": self._is_labelled,
+            "labelled": self._is_labelled, "ungated": self._is_ungated, "tolerant": self._is_tolerant,
+            "resized": self._is_resized,
         }  # fmt: skip
 
     most_anti_terms = 0
@@ -108,7 +110,8 @@ class WorldSteps:
         if code and self._gate is not None:
             name = self._pods.next_name(described["name"])
             self._gate.lose_answer(name) if code == LOST else self._gate.refuse(name, code, times=1)
-        pod = self._pods.create(described["name"], plain=True, **self._spec(described))
+        gates: dict[str, Any] = {"schedulingGates": [{"name": GATE}]} if step.get("gated") else {}
+        pod = self._pods.create(described["name"], plain=True, **self._spec(described), **gates)
         self._named[described["name"]], self._own[described["name"]] = pod, described
         return pod
 
@@ -208,6 +211,25 @@ class WorldSteps:
     def _is_labelled(self, step: Manifest) -> None:
         for pod in self._present(step["labelled"]):
             self._pods.relabel(pod, step.get("labels", {}))
+
+    def _is_ungated(self, step: Manifest) -> None:
+        for pod in self._present(step["ungated"]):
+            if self._recorder.pods[pod.uid]["spec"].get("schedulingGates"):
+                self._pods.lift_gates(pod)
+
+    def _is_tolerant(self, step: Manifest) -> None:
+        for pod in self._present(step["tolerant"]):
+            if not self._pods.node_of(pod):
+                self._pods.tolerate(pod, step["toleration"])
+
+    def _is_resized(self, step: Manifest) -> None:
+        """Resize a running pod, unless its node has too little room for it."""
+        for pod in self._present(step["resized"]):
+            seen = self._recorder.pods[pod.uid]
+            if seen["status"].get("phase") == "Running" and "deletionTimestamp" not in seen["metadata"]:
+                for resource, amount in step["requests"].items():
+                    if self._pods.can_request(pod, resource, amount):
+                        self._pods.resize(pod, amount, in_force=amount, resource=resource)
 
     def _is_there(self, step: Manifest) -> None:
         """Create a pod of another scheduler, unless its node is gone, or its kubelet would reject it for its ports.
