@@ -18,7 +18,7 @@ def test_watch_reconnect(case: Case) -> None:
     room = case.pod("room", cpu=case.nodes.share("cpu", 1 / 4), nodeSelector={"kubernetes.io/hostname": node})
     label = case.pod("selects", cpu="10m", nodeSelector={"schedproof.dev/late": "yes"})
     case.expect_pending([room, label])
-    with case.candidate.apiserver_away():
+    with case.candidate.apiserver_unreachable():
         case.delete([filler])
         case.nodes.change(node, labels={"schedproof.dev/late": "yes"})
         case.nodes.change(other, taints=RESERVED)

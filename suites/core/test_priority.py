@@ -184,11 +184,11 @@ def test_preemption_spares(case: Case) -> None:
         case.expect_bound([bystander])
         case.delete([bystander])
     case.keep_calm()
-    case.pods.let_go(evicted[:1])
+    case.pods.remove_finalizers(evicted[:1])
     case.settle()
     latecomer = contest.pod("latecomer", 10)
     case.fence()
-    case.pods.let_go(holders)
+    case.pods.remove_finalizers(holders)
     case.expect_bound([preemptor], case.deadlines.requeue)
     case.expect_pending([latecomer])
 

@@ -80,7 +80,10 @@ def test_watch_burst(case: Case) -> None:
     node, other, *_ = case.nodes.names
     case.nodes.change(other, taints=[{"key": LATE[0], "effect": "NoSchedule"}])
     case.settle()
-    ways: list[Callable[[], AbstractContextManager[object]]] = [contextlib.nullcontext, case.candidate.apiserver_away]
+    ways: list[Callable[[], AbstractContextManager[object]]] = [
+        contextlib.nullcontext,
+        case.candidate.apiserver_unreachable,
+    ]
     for label, away in zip(LATE, ways, strict=True):
         wanted = {label: "yes"}
         selects = case.pod("selects", cpu="10m", nodeSelector=wanted)
@@ -129,7 +132,7 @@ def test_token_rotated(case: Case) -> None:
 
 def end_connections(case: Case) -> None:
     """End all connections of the candidate, which can be reopened at once."""
-    with case.candidate.apiserver_away():
+    with case.candidate.apiserver_unreachable():
         pass
 
 

@@ -74,7 +74,7 @@ def test_volume_once(case: Case) -> None:
     case.expect_pending([waits])
     case.pods.terminate(user)
     case.fence()
-    case.pods.let_go([user])
+    case.pods.remove_finalizers([user])
     case.expect_bound([waits], case.deadlines.requeue)
 
 

@@ -85,7 +85,7 @@ def test_prioritize_complete(case: Case) -> None:
     case.extender.add_idle_nodes(14 - len(case.nodes.names), alike=False)
     case.settle()
     case.expect_bound([case.pod(cpu="100m") for _ in range(2)])
-    case.extender.turn_load_round()
+    case.extender.reverse_load()
     case.expect_bound([case.pod(cpu="100m") for _ in range(2)])
 
 

@@ -205,7 +205,10 @@ def test_no_samples(case: Case) -> None:
 def test_missing_all(case: Case) -> None:
     """Prometheus responds without series of the nodes: the scrapes of all nodes fail."""
     outage(
-        case, case.load.lose_all_nodes, policy=case.load.claims.without_readings, end=lambda: case.load.note_fault("")
+        case,
+        case.load.remove_all_readings,
+        policy=case.load.claims.without_readings,
+        end=lambda: case.load.note_fault(""),
     )
 
 
@@ -213,7 +216,10 @@ def test_missing_all(case: Case) -> None:
 def test_nan(case: Case) -> None:
     """Prometheus responds with NaN for every node, as for a rate of NaN samples."""
     outage(
-        case, case.load.spoil_readings, policy=case.load.claims.without_readings, end=lambda: case.load.note_fault("")
+        case,
+        case.load.make_readings_nan,
+        policy=case.load.claims.without_readings,
+        end=lambda: case.load.note_fault(""),
     )
 
 

@@ -117,7 +117,7 @@ def test_near_zero(case: Case) -> None:
 @pytest.mark.clause("network/duplicate-series")
 def test_duplicate_series(case: Case) -> None:
     """All series of the quietest node exist twice, as if two replicas of Prometheus had written them."""
-    case.load.take_replicas_for_one()
+    case.load.count_replicas_once()
     probe_twice(case, lambda node, load: case.load.script(load, replicated=[node]))
 
 

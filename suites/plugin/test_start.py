@@ -56,7 +56,7 @@ def test_profile_args(case: Case) -> None:
     """
     if not case.plugin.has_several_profiles:
         return
-    with case.candidate.profiles_turned():
+    with case.candidate.profiles_reversed():
         for node in case.nodes.names[:2]:
             load = case.load.traffic(node)
             phase = case.load.script(

@@ -247,7 +247,7 @@ ZeroDivisionError: division by zero
         (PYTHON, "ZeroDivisionError: division by zero"),
         ("json.decoder.JSONDecodeError: Expecting value\n", "json.decoder.JSONDecodeError: Expecting value"),
         ("starting\nKilled\n\n", "Killed"),
-        ("", "(it said nothing)"),
+        ("", "(no output)"),
     ],
 )
 def test_last_words_show_why_a_process_ended(log: str, words: str) -> None:

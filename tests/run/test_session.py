@@ -198,7 +198,7 @@ def test_no_further_pod_waits_once_nothing_more_is_tried(
 ) -> None:
     acts: list[str] = []
     trial: Any = SimpleNamespace(
-        let_patient_wait=lambda: acts.append("patient"),
+        create_long_waiting=lambda: acts.append("patient"),
         attachment=SimpleNamespace(restart_if_ended=lambda: None, start_error=None),
     )
     session = Session(Settings(report=tmp_path), SilentProgress())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.foundation.deadlines import AGAIN, LATE, TOLD
+from schedproof.foundation.deadlines import AGAIN, LATE, REPORTED
 from schedproof.stimulus import expectations, sight
 from schedproof.stimulus.changes import pods
 from schedproof.stimulus.trial import Trial
@@ -25,7 +25,7 @@ def make_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
     for module in (expectations, pods):
         monkeypatch.setattr(module, "TIMESTAMP", 0.0)
     monkeypatch.setattr(sight, "_PROPAGATION", 0.0)
-    for name, deadline in (("LATE", LATE), ("TOLD", TOLD), ("AGAIN", AGAIN)):
+    for name, deadline in (("LATE", LATE), ("REPORTED", REPORTED), ("AGAIN", AGAIN)):
         monkeypatch.setattr(expectations, name, dataclasses.replace(deadline, seconds=0.0))
     monkeypatch.setattr(sight, "LATE", expectations.LATE)
     worlds: list[World] = []

@@ -167,18 +167,18 @@ def test_where_no_lease_is_taken_nothing_holds_it(world: World, candidate: Candi
 
 
 def test_its_profiles_are_turned_and_turned_back(world: World, candidate: CandidateChanges) -> None:
-    with candidate.profiles_turned():
-        assert (world.attachment.profiles_turned, world.attachment.acts) == (True, ["halt", "resume"])
-    assert (world.attachment.profiles_turned, world.attachment.acts) == (False, ["halt", "resume"] * 2)
-    break_in(candidate.profiles_turned())
-    assert not world.attachment.profiles_turned
+    with candidate.profiles_reversed():
+        assert (world.attachment.profiles_reversed, world.attachment.acts) == (True, ["halt", "resume"])
+    assert (world.attachment.profiles_reversed, world.attachment.acts) == (False, ["halt", "resume"] * 2)
+    break_in(candidate.profiles_reversed())
+    assert not world.attachment.profiles_reversed
 
 
 def test_its_line_is_cut_and_mended(world: World, candidate: CandidateChanges, line: Line) -> None:
-    with candidate.apiserver_away():
+    with candidate.apiserver_unreachable():
         assert line.acts == ["cut"]
     assert line.acts == ["cut", "mend"]
-    break_in(candidate.apiserver_away())
+    break_in(candidate.apiserver_unreachable())
     assert line.acts == ["cut", "mend"] * 2
     faults = [(record.case, record.fault, record.on) for record in world.of(LineFault)]
     assert faults == [(CLAUSE, "cut", True), (CLAUSE, "", False)] * 2
@@ -247,7 +247,7 @@ def test_it_has_new_watches_after_trouble_that_it_did_not_survive(
     world: World, candidate: CandidateChanges, line: Line, trouble: bool, over: bool, restarted: bool
 ) -> None:
     if trouble:
-        with candidate.apiserver_away():
+        with candidate.apiserver_unreachable():
             pass
     world.expect.over = over
     candidate.undo()

@@ -15,7 +15,7 @@ from schedproof.history.acts import Expect, Fence, MadeWay, Missed, PodCreated, 
 from schedproof.stimulus import expectations
 from schedproof.stimulus.context import CaseOver
 from schedproof.stimulus.pods import Pod
-from schedproof.stimulus.usable_time import Stretch
+from schedproof.stimulus.usable_time import Interval
 
 from ..fake_apiserver.scripted import CUT
 from .world import CLAUSE, NAMESPACE, TOO_LATE, World
@@ -236,7 +236,7 @@ def test_a_report_that_the_machine_kept_it_from_making_is_waited_for_in_full_aga
     def kept(_: object) -> dict[str, float]:
         return {"candidate": 1.0}
 
-    monkeypatch.setattr(Stretch, "kept", kept)
+    monkeypatch.setattr(Interval, "kept", kept)
     late.expect.reported(never, SOON, "the condition")
     assert (late.said, [record.kept for record in late.of(Missed)]) == ([], [{"candidate": 1.0}])
 

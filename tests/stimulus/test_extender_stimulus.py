@@ -333,7 +333,7 @@ def test_nodes_that_are_not_alike_differ_by_more_than_twice_the_resolution_and_a
     rates = sorted(before.values())
     assert len(rates) == 6
     assert all(more > (1 + 2 * CLAIMS.resolution) * less for less, more in itertools.pairwise(rates))
-    extender.stimulus.turn_load_round()
+    extender.stimulus.reverse_load()
     assert sorted(before, key=before.__getitem__) == sorted(before, key=traffic.rates().__getitem__, reverse=True)
     assert sorted(traffic.rates().values()) == rates
     assert traffic.acts[-2:] == [("lead to", "http://scripted-1"), ("close", "http://scripted-0")]
@@ -354,5 +354,5 @@ def test_earlier_placements_are_waited_for_where_they_would_tell_nodes_apart(
 
 def test_a_candidate_that_reads_nothing_gets_nodes_without_readings(extender: Extender) -> None:
     assert len(extender.stimulus.add_idle_nodes(2)) == 2
-    extender.stimulus.turn_load_round()
+    extender.stimulus.reverse_load()
     assert extender.world.of(NodesLoad) == []

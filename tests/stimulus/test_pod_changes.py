@@ -108,13 +108,13 @@ def test_a_pod_that_lingers_ends_when_it_is_let_go(world: World) -> None:
     world.pods.terminate(pod)
     assert "deletionTimestamp" in world.recorder.pods[pod.uid]["metadata"]
     assert pod.name in world.server.names("pods")
-    world.pods.let_go([pod])
+    world.pods.remove_finalizers([pod])
     assert world.server.names("pods") == []
 
 
 def test_a_pod_that_was_not_deleted_is_let_go_and_stays(world: World) -> None:
     pod = world.pods.lingering("probe")
-    world.pods.let_go([pod])
+    world.pods.remove_finalizers([pod])
     assert "finalizers" not in world.pod(pod)["metadata"]
 
 

@@ -77,7 +77,7 @@ def test_readings_that_have_ended_are_no_load_but_a_fault(traffic: Traffic) -> N
 
 
 def test_samples_of_which_none_is_a_number_are_no_load_but_a_fault(traffic: Traffic) -> None:
-    traffic.load.spoil_readings()
+    traffic.load.make_readings_nan()
     assert all(math.isnan(counter.start_value) for counter in traffic.script.counters[RECEIVED, "eth0"].values())
     assert [record.traffic for record in traffic.world.of(NodesLoad)] == [{}]
     assert [record.fault for record in traffic.world.of(LineFault)] == ["NaN"]
@@ -90,7 +90,7 @@ def test_a_prometheus_without_anything_is_not_scripted(traffic: Traffic) -> None
 
 
 def test_where_no_node_is_scraped_nothing_is_known_of_the_harness_own_either(traffic: Traffic) -> None:
-    traffic.load.lose_all_nodes()
+    traffic.load.remove_all_readings()
     assert traffic.rates() == {}
     assert [record.fault for record in traffic.world.of(LineFault)] == ["no node"]
 
@@ -134,7 +134,7 @@ def test_other_hosts_are_scraped_wherever_nodes_have_readings(traffic: Traffic) 
     traffic.load.script(LOAD, unlabelled=True)
     assert traffic.script.others == UNLABELLED
     for outage in (
-        traffic.load.lose_all_nodes, traffic.load.spoil_readings, lambda: traffic.load.end_readings(LOAD),
+        traffic.load.remove_all_readings, traffic.load.make_readings_nan, lambda: traffic.load.end_readings(LOAD),
     ):  # fmt: skip
         outage()
         assert not traffic.script.others

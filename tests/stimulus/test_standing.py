@@ -6,7 +6,7 @@ import pytest
 
 from schedproof.candidate.subjects import Subject
 from schedproof.stimulus.pods import pod_manifest
-from schedproof.stimulus.standing import PATIENT, bystanders, waiting
+from schedproof.stimulus.standing import LONG_WAITING, bystanders, waiting
 
 from .world import SCHEDULER, World
 
@@ -46,7 +46,7 @@ def test_what_a_candidate_does_not_support_keeps_no_pod_waiting(subject: Subject
 
 
 def test_a_patient_waits_until_there_is_a_place_for_it(world: World) -> None:
-    pod = world.pods.create("patient", plain=True, **PATIENT)
+    pod = world.pods.create("patient", plain=True, **LONG_WAITING)
     assert not world.pods.fits(pod)
     world.server.patch("nodes", "node-1", {"metadata": {"labels": {"schedproof.dev/patient": "yes"}}})
     labelled = lambda: "schedproof.dev/patient" in world.recorder.nodes["node-1"]["metadata"]["labels"]  # noqa: E731

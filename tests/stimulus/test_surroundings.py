@@ -66,7 +66,7 @@ def test_nodes_have_it_and_give_it_back(server: Storing) -> None:
     server.patch("nodes", "one", {"metadata": own, "status": {"capacity": {"cpu": "8"}, "allocatable": {"cpu": "8"}}})
     before = server.snapshot()
     around = surroundings(server, WORLD, "change-nodes")
-    revisions = around.dress_nodes(["one", "two"])
+    revisions = around.equip_nodes(["one", "two"])
     for node, revision in revisions.items():
         assert int(server.read("nodes", node)["metadata"]["resourceVersion"]) == revision, "as it then is"
     assert labels(server, "one") == {"own": "1", "zone": "a", **NODE_LABELS}
@@ -81,15 +81,15 @@ def test_nodes_stay_as_they_are_where_they_may_not_be_changed(server: Storing) -
     add(server, "one")
     before = server.snapshot()
     around = surroundings(server, WORLD)
-    assert around.dress_nodes(["one"]) == {}
+    assert around.equip_nodes(["one"]) == {}
     around.remove()
     assert server.snapshot() == before
 
 
 def test_a_node_that_is_to_join_has_it_from_the_start(server: Storing) -> None:
-    spec = surroundings(server, WORLD, "change-nodes").dressed(NodeSpec("new", {"cpu": "8"}, {"own": "1"}))
+    spec = surroundings(server, WORLD, "change-nodes").equipped(NodeSpec("new", {"cpu": "8"}, {"own": "1"}))
     add(server, "new")
-    surroundings(server, WORLD, "change-nodes").dress_nodes(["new"])
+    surroundings(server, WORLD, "change-nodes").equip_nodes(["new"])
     assert (spec.labels, spec.annotations) == ({"own": "1", **labels(server, "new")}, {"note": "b"})
     assert spec.capacity == {"cpu": "8", **offers(server, "new")}
 
@@ -97,7 +97,7 @@ def test_a_node_that_is_to_join_has_it_from_the_start(server: Storing) -> None:
 def test_nodes_bear_what_varied_pods_ask_for(server: Storing) -> None:
     add(server, "one")
     around = surroundings(server, WorldSpec(), "change-nodes")
-    around.dress_nodes(["one"])
+    around.equip_nodes(["one"])
     assert around.changes_nodes
     assert labels(server, "one") == dict(NODE_LABELS)
     assert int(offers(server, "one")[DEVICE]) >= 1000
@@ -106,7 +106,7 @@ def test_nodes_bear_what_varied_pods_ask_for(server: Storing) -> None:
 def test_varied_pods_ask_for_what_all_nodes_offer_enough_of(server: Storing) -> None:
     add(server, "one", "two")
     around = surroundings(server, WorldSpec(), "change-nodes")
-    around.dress_nodes(["one", "two"])
+    around.equip_nodes(["one", "two"])
     assert offers(server, "one") != offers(server, "two")
     assert around.beside == {DEVICE}
     for name, storage in (("one", "50Gi"), ("two", "100Gi")):

@@ -194,14 +194,14 @@ def test_no_two_generations_are_alike(trials: Trials, trial: Trial) -> None:
 
 
 def test_patients_come_a_while_apart_and_only_a_few(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial.let_patient_wait()
-    assert len(trial.patients) == 1, "it is not time for another"
-    monkeypatch.setattr(module, "_BETWEEN_PATIENTS", 0.0)
-    trial._next_patient = 0.0
+    trial.create_long_waiting()
+    assert len(trial.long_waiting) == 1, "it is not time for another"
+    monkeypatch.setattr(module, "_BETWEEN_LONG_WAITING", 0.0)
+    trial._next_long_waiting = 0.0
     since = trial.newest_waits_since
     for _ in range(9):
-        trial.let_patient_wait()
-    assert len({pod.name for pod in trial.patients}) == len(trial.patients) == module._PATIENTS
+        trial.create_long_waiting()
+    assert len({pod.name for pod in trial.long_waiting}) == len(trial.long_waiting) == module._LONG_WAITING
     assert trial.newest_waits_since > since
 
 

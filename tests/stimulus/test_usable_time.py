@@ -59,25 +59,25 @@ class Machine:
 
 def test_the_links_of_a_chain_wait_after_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(monkeypatch, candidate=1, etcd=2)
-    stretch = machine.usable.begin()
-    assert stretch.kept() == {}
+    interval = machine.usable.begin()
+    assert interval.kept() == {}
     machine.waited = {1: 0.5, 2: 0.25}
-    assert stretch.kept() == {"candidate": 0.5, "etcd": 0.25}
-    assert stretch.extension(20) == 0.75
+    assert interval.kept() == {"candidate": 0.5, "etcd": 0.25}
+    assert interval.extension(20) == 0.75
 
 
 def test_a_wait_is_not_made_longer_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(monkeypatch, candidate=1)
-    stretch = machine.usable.begin()
+    interval = machine.usable.begin()
     machine.waited = {1: 1000.0}
-    assert stretch.extension(2) == most_kept(2) == 4
+    assert interval.extension(2) == most_kept(2) == 4
 
 
 def test_what_is_started_meanwhile_counts_from_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(monkeypatch, etcd=2)
-    stretch = machine.usable.begin()
+    interval = machine.usable.begin()
     machine.pids, machine.waited = {"candidate": 3}, {3: 0.5}
-    assert stretch.kept() == {"candidate": 0.5}
+    assert interval.kept() == {"candidate": 0.5}
 
 
 def test_time_passes_until_it_could_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ class PlayedAttachment:
     """The candidate's processes, of which none runs; `acts` is what was done to them, in order."""
 
     second_user = "second"
-    profiles_turned = False
+    profiles_reversed = False
 
     def __init__(self) -> None:
         self.acts: list[str] = []

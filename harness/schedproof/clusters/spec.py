@@ -32,7 +32,7 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 NODE_KEYS = ("name", "capacity", "labels", "taints", "device")
 
 
-PLAYED_RUNTIME = "kwok"
+SIMULATED_RUNTIME = "kwok"
 """The container runtime that is reported by nodes that run no containers."""
 _KUBELET_PORT = 10250
 _MACHINES = uuid.UUID("0d2a8f0a-6a53-4f0b-9a5e-7f6a1c0e5b11")
@@ -94,7 +94,7 @@ class NodeSpec:
         machine, boot = (str(uuid.uuid5(_MACHINES, f"{kind}/{self.name}")) for kind in ("machine", "boot"))
         return {
             "architecture": "amd64", "operatingSystem": "linux", "osImage": "Debian GNU/Linux 13 (trixie)",
-            "kernelVersion": "6.1.0", "kubeletVersion": version, "containerRuntimeVersion": f"{PLAYED_RUNTIME}://1.0.0",
+            "kernelVersion": "6.1.0", "kubeletVersion": version, "containerRuntimeVersion": f"{SIMULATED_RUNTIME}://1.0.0",
             "machineID": machine.replace("-", ""), "systemUUID": machine, "bootID": boot,
             "kubeProxyVersion": "",  # kubelets leave it empty since Kubernetes 1.33
         }  # fmt: skip

@@ -139,7 +139,7 @@ class Attachment:
         """Why a program of the candidate ended at its start."""
         self.leader_election: Mapping[str, Any] = NO_LEADER_ELECTION
         """How its scheduler elects a leader at its next start."""
-        self.profiles_turned = False
+        self.profiles_reversed = False
         """Whether the profiles of its configuration are in the opposite order at its next start."""
         self.configuration: Mapping[str, Any] | None = None
         """The KubeSchedulerConfiguration of the last start of a scheduler."""
@@ -384,7 +384,7 @@ class Attachment:
         if self.deploy == "control-plane":
             configuration = serving_all(configuration, self.candidate.scheduler_name)
         configuration["leaderElection"] = dict(self.leader_election)
-        if self.profiles_turned:
+        if self.profiles_reversed:
             configuration["profiles"] = configuration["profiles"][::-1]
         self.configuration = configuration
         self.running.record("configuration", document=configuration)

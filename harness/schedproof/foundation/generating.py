@@ -70,7 +70,7 @@ def _leaving_nothing() -> Iterator[None]:
     from hypothesis import configuration
 
     before = getattr(configuration, "__hypothesis_home_directory", None)
-    configuration.set_hypothesis_home_dir(os.devnull)  # below which it cannot write, which it puts up with
+    configuration.set_hypothesis_home_dir(os.devnull)  # Nothing can be written below it, which is no error.
     try:
         yield
     finally:

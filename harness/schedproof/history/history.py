@@ -284,8 +284,8 @@ class History:
         They got a toleration then, or their Bindings were no longer refused.
         """
         pods = {pod.uid: pod for pod in self.test_pods(case)}
-        let_go: list[Tolerates | Accepted] = [*self.of(Tolerates, case), *self.of(Accepted, case)]
-        return tuple(dataclasses.replace(pods[record.uid], at=record.at, phase=record.phase) for record in let_go)
+        released: list[Tolerates | Accepted] = [*self.of(Tolerates, case), *self.of(Accepted, case)]
+        return tuple(dataclasses.replace(pods[record.uid], at=record.at, phase=record.phase) for record in released)
 
     @property
     def bindings(self) -> dict[str, Binding]:
@@ -293,10 +293,9 @@ class History:
         return self._pods.bindings
 
     def guards(self, first: int, last: int) -> list[dict[str, Any]]:
-        """Pods with anti-affinity that were on a node at some revision from `first` to `last`, in their first state
-        there.
+        """Pods with anti-affinity, which repel others, that were on a node at some revision from `first` to `last`.
 
-                They repel other pods.
+        Each is in its first state there.
         """
         return [guard.manifest for guard in self._pods.guards.values() if guard.came <= last and guard.gone > first]
 

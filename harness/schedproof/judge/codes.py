@@ -100,7 +100,7 @@ CODES: Mapping[str, Code] = {
     ),
     "config-version-not-served": Code(
         "the configuration has an API version that this Kubernetes does not serve",
-        "write the configuration as kubescheduler.config.k8s.io/v1: `schedproof migrate-config FILE` prints it",
+        "change apiVersion to kubescheduler.config.k8s.io/v1, then compare the fields with Kubernetes' reference of it",
     ),
     "control-inconclusive": Code(
         "the control did not show that a scheduler which ignores traffic fails",

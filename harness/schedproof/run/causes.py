@@ -170,8 +170,9 @@ def _broken_by(decision: Mapping[str, Any]) -> set[str]:
 
 
 def causes_of(verdicts: Sequence[Verdict]) -> list[Cause]:
-    """The causes of the verdicts that did not pass, in the order in which to fix them: causes that hide others come
-    first.
+    """The causes of the verdicts that did not pass, in the order in which to fix them.
+
+    Causes that hide others come first.
 
     Args:
         verdicts: of one candidate.

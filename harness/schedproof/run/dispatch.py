@@ -124,7 +124,7 @@ class Dispatcher:
         return test
 
     def _others(self, test: Task, worker: str) -> set[int]:
-        """The dependencies of a test that another worker tries, or that the candidate ignores."""
+        """What keeps a test from this worker: dependencies that have not passed, except those that it tries itself."""
         return {basic for basic in test.stands_on if self._trying.get(basic, worker) != worker}
 
     def _is_held_back(self, test: Task, worker: str) -> bool:

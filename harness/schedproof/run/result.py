@@ -37,7 +37,7 @@ from schedproof.stimulus.worlds.soak import Soak
 
 @dataclasses.dataclass
 class CandidateResult:
-    """What became of one candidate. `error` is set where it could not be brought up."""
+    """What became of one candidate. `error` is set if it did not start."""
 
     candidate: Candidate
     selected: tuple[str, ...]
@@ -97,7 +97,7 @@ class CandidateResult:
     def unjudged_profiles(self) -> list[str]:
         """Claimed profiles that were to be judged, and no clause of which applied after all.
 
-        None where the candidate could not be brought up: that says all.
+        None if the candidate did not start: that says all.
         """
         if self.error is not None:
             return []
@@ -158,7 +158,7 @@ class RunResult:
     timings: dict[str, float] = dataclasses.field(default_factory=dict)
     error: SchedproofError | None = None
     options: tuple[str, ...] = ()
-    """See `session.Settings`."""
+    """See `launch.Settings`."""
     effort: Effort = dataclasses.field(default_factory=Effort)
     """How many cases property tests of scores try."""
     allow_skipped: bool = False
@@ -244,7 +244,7 @@ class RunResult:
     @property
     def exit_code(self) -> int:
         """0: all required clauses that are claimed passed. 1: one failed, an exclusion is stale, or a soak shows a
-        leak. 2: a candidate could not be brought up, or the environment failed. 3: nothing failed, but something stayed
+        leak. 2: a candidate did not start, or the environment failed. 3: nothing failed, but something stayed
         unproved: it could not be proved, was not tried, was skipped without leave, a soak allows no statement about
         leaks, or there was nothing to try in the first place.
         """

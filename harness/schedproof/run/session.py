@@ -211,7 +211,7 @@ class Session:
         gc.freeze()
         self._hopeless = bool(self._cause) and not self._shows_the_block(clause)
         if not self._cause:  # otherwise the run ends before the candidate had the time to report on another pod
-            trial.let_patient_wait()
+            trial.create_long_waiting()
         self._case = Case(trial, clause)
         self._began = time.monotonic()
         try:
@@ -319,7 +319,7 @@ class Session:
     def _leave_out(self, case: Case) -> bool:
         """Find out whether pods of a case stayed unbound because of how they were varied, and return whether so.
 
-        This is recorded, and further pods do without these kinds of variation. The case is closed.
+        This is recorded, and pods created later are without these kinds of variation. The case is closed.
         """
         trial = case.trial
         kinds = trial.to_look_into(case.pods.unbound_variations)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from schedproof.foundation.deadlines import AGAIN, BIND, LATE, TOLD, Deadline
+from schedproof.foundation.deadlines import AGAIN, BIND, LATE, REPORTED, Deadline
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until
 from schedproof.history.acts import Expect, Fence, MadeWay, Missed, Unseen
@@ -194,7 +194,7 @@ class Expectations:
             if waiting := [pod.name for pod in pods if not self._pods.is_reported(pod)]:
                 raise NotYet(f"no condition or event reports on {', '.join(waiting[:5])}")
 
-        if not self.patiently(reported, TOLD, "pods to have a condition or event"):
+        if not self.patiently(reported, REPORTED, "pods to have a condition or event"):
             until(time.monotonic() + TIMESTAMP)
             self.fence(**sentinel)
 
@@ -228,14 +228,14 @@ class Expectations:
         It looks into the record once the claimed time to bind a pod is over, and again every few seconds.
         """
         bind, trial = self._deadlines.bind.seconds, self._trial
-        begin, stretch = time.monotonic(), trial.usable_time.begin()
+        begin, interval = time.monotonic(), trial.usable_time.begin()
         looks_at = begin + bind
 
         def in_vain() -> bool:
             nonlocal looks_at
             if trial.in_vain or (now := time.monotonic()) < looks_at:
                 return trial.in_vain
-            due = begin + bind + stretch.extension(bind)
+            due = begin + bind + interval.extension(bind)
             looks_at = max(due, now + LATE.seconds)
             return now >= due and trial.look_into_record(late=now >= due + LATE.seconds)
 
@@ -266,11 +266,11 @@ class Expectations:
             return True
 
         self._kept = {}
-        stretch = self._trial.usable_time.begin()
+        interval = self._trial.usable_time.begin()
         try:
-            return stretch.wait_for(attempt, deadline, what=what, wake=self._recorder.changed)
+            return interval.wait_for(attempt, deadline, what=what, wake=self._recorder.changed)
         except DeadlineExceededError:
-            self._kept = stretch.kept()
+            self._kept = interval.kept()
             return False
 
     def reported(self, probe: Callable[[], object], deadline: Deadline, what: str) -> None:

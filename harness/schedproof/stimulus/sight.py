@@ -167,7 +167,7 @@ class Sight:
         created until it has caught up, or until `_TOO_LATE` of them were bound after its claimed freshness.
         """
         freshness = self._context.freshness
-        begin, stretch = time.monotonic(), self._context.trial.usable_time.begin()
+        begin, interval = time.monotonic(), self._context.trial.usable_time.begin()
 
         def decided() -> Pod:
             pod = self._pods.create(name, **spec)
@@ -176,7 +176,7 @@ class Sight:
 
         late, pod = 0, decided()
         while self._pods.node_of(pod) and late < _TOO_LATE:
-            late += time.monotonic() > begin + freshness + stretch.extension(freshness)
+            late += time.monotonic() > begin + freshness + interval.extension(freshness)
             self._pods.delete([pod])  # it would take room on the removed nodes in the candidate's cache
             pod = decided()
         if self._pods.node_of(pod):

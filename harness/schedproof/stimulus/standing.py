@@ -46,7 +46,7 @@ def _waiting() -> dict[str, Mapping[str, Any]]:
     }
 
 
-PATIENT = {"nodeSelector": {"schedproof.dev/patient": "yes"}}
+LONG_WAITING = {"nodeSelector": {"schedproof.dev/patient": "yes"}}
 """The spec of a pod that waits for the whole run, and gets a feasible node at its end."""
 
 

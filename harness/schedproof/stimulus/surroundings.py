@@ -42,7 +42,7 @@ class Surroundings:
     def __init__(self, cluster: Cluster, candidate: Candidate) -> None:
         self._cluster = cluster
         self._world = candidate.world
-        self._dressed: list[str] = []
+        self._equipped: list[str] = []
         self._owners: dict[str, dict[str, str]] = {}
         self._objects = AppliedObjects(cluster.api, mine=cluster.name != "existing")
         spec = candidate.spec
@@ -81,7 +81,7 @@ class Surroundings:
         self.namespace(full_name)
         return full_name
 
-    def dressed(self, node: NodeSpec) -> NodeSpec:
+    def equipped(self, node: NodeSpec) -> NodeSpec:
         """Return a node that is to join, complete from the start: a scheduler may read it only once."""
         world = self._world
         return dataclasses.replace(
@@ -91,14 +91,14 @@ class Surroundings:
             capacity={**node.capacity, **self._amounts_of(node.name)},
         )
 
-    def dress_nodes(self, nodes: Sequence[str]) -> dict[str, int]:
+    def equip_nodes(self, nodes: Sequence[str]) -> dict[str, int]:
         """Give these nodes what the candidate needs, and return the new revision of each node that was changed."""
         if not self.changes_nodes:
             return {}
-        self._dressed += nodes
-        return {node: revision for node in nodes if (revision := self._dress(node))}
+        self._equipped += nodes
+        return {node: revision for node in nodes if (revision := self._equip(node))}
 
-    def _dress(self, node: str) -> int:
+    def _equip(self, node: str) -> int:
         metadata = {"labels": dict(self._labels), "annotations": dict(self._world.node_annotations)}
         revision = _revision(self._cluster.api.merge("nodes", node, {"metadata": metadata}))
         return self._offer(node, self._amounts_of(node)) if self._amounts else revision
@@ -110,7 +110,7 @@ class Surroundings:
 
     @functools.cached_property
     def beside(self) -> frozenset[str]:
-        """Resources that varied pods may request too, as all nodes offer enough. Read it after `dress_nodes`."""
+        """Resources that varied pods may request too, as all nodes offer enough. Read it after `equip_nodes`."""
         if not self.changes_nodes:
             return frozenset()
         nodes = self._cluster.api.list("nodes")["items"]
@@ -126,11 +126,11 @@ class Surroundings:
         return _revision(self._cluster.api.merge("nodes", node, patch, subresource="status"))
 
     def remove(self) -> None:
-        """Undo `dress_nodes` on the remaining nodes, and remove the objects from namespaces."""
+        """Undo `equip_nodes` on the remaining nodes, and remove the objects from namespaces."""
         annotations = dict.fromkeys(self._world.node_annotations)
         metadata = {"labels": dict.fromkeys(self._labels), "annotations": annotations}
-        while self._dressed:
-            node = self._dressed.pop()
+        while self._equipped:
+            node = self._equipped.pop()
             with contextlib.suppress(NotFound):
                 if self._amounts:
                     self._offer(node, dict.fromkeys(self._amounts))

@@ -36,7 +36,7 @@ from schedproof.recording.scores import ScoreTail
 from schedproof.stimulus.pods import Pod, pod_manifest
 from schedproof.stimulus.reserved import ReservedNode, is_possible
 from schedproof.stimulus.scoring.scorers import Scorers
-from schedproof.stimulus.standing import PATIENT, bystanders, waiting
+from schedproof.stimulus.standing import LONG_WAITING, bystanders, waiting
 from schedproof.stimulus.surroundings import Surroundings
 from schedproof.stimulus.traffic.queries import Queries
 from schedproof.stimulus.usable_time import KeptLog, UsableTime
@@ -50,8 +50,8 @@ _QUICK = Effort()
 
 _TRIALS = 2
 """How often a kind of variation is tried by itself: some have forms that not every trial has."""
-_PATIENTS = 4
-_BETWEEN_PATIENTS = 20.0
+_LONG_WAITING = 4
+_BETWEEN_LONG_WAITING = 20.0
 """Seconds."""
 
 _SCHEDULER_ROLES = (*SCHEDULER_RBAC.cluster_roles, "system:basic-user", "system:discovery")
@@ -112,7 +112,7 @@ class Trial:
         self.shuns_reserved = False
         """Whether it binds pods to other nodes, but none to the reserved node, although they tolerate its taints."""
         self.left_out: set[str] = set()
-        """Kinds of variation with which it binds no pods, although it binds plain pods: further pods do without."""
+        """Kinds of variation with which it binds no pods, although it binds plain pods. Later pods are without them."""
         self._looked_into: Counter[str] = Counter()
         self.is_over = False
         """Whether the run has tried all that it had to try."""
@@ -128,7 +128,7 @@ class Trial:
             self.surroundings = Surroundings(cluster, candidate)
             self._closing.callback(self.surroundings.remove)
             self.surroundings.namespace(self.namespace)
-            self.surroundings.dress_nodes(cluster.nodes)
+            self.surroundings.equip_nodes(cluster.nodes)
             self.scorers = Scorers(candidate, cluster.kubernetes, folder / "scores")
             self._closing.callback(self.scorers.close)
             self.scorers.rules = rules
@@ -141,7 +141,7 @@ class Trial:
             if is_possible(cluster) and not self._unsupported & {Subject.TAINTS, Subject.CORDONS}:
                 self.reserved = ReservedNode(cluster, self.namespace)
                 self._closing.callback(self.reserved.close)
-                self.surroundings.dress_nodes(self.reserved_nodes)
+                self.surroundings.equip_nodes(self.reserved_nodes)
             self.recorder = Recorder(cluster.api, folder, self._header(), cluster.audit_log)
             self._closing.callback(self.recorder.close)
             # Also before the recorder closes: the candidate's last actions are recorded.
@@ -160,10 +160,10 @@ class Trial:
             if self.attachment.scheduler_log is not None:
                 self.recorder.follow_scores(ScoreTail(self.attachment.scheduler_log))
             self.waiters = self._let_wait()
-            self.patients: list[Pod] = []
-            self._next_patient = -math.inf
+            self.long_waiting: list[Pod] = []
+            self._next_long_waiting = -math.inf
             self.newest_waits_since = -math.inf
-            self.let_patient_wait()
+            self.create_long_waiting()
             self.queries = Queries(self.recorder, lambda: self.scorers.server, rules)
             self.readers = _Readers()
             self._closing.callback(self.readers.close)
@@ -180,25 +180,25 @@ class Trial:
         specs = waiting(self.reserved.waiting() if self.reserved is not None else {}, self._unsupported)
         return {name: self._wait(name, spec, role="waiter") for name, spec in specs.items()}
 
-    def let_patient_wait(self) -> None:
+    def create_long_waiting(self) -> None:
         """Create a pod that waits until the end of the run and is bound then, if it is time for another one.
 
         A scheduler whose back-off grows without bound still binds one such pod in time, if its next attempt happens
         to be due at the end of the run. Pods that began to wait at other times reveal it.
         """
         now = time.monotonic()
-        if now < self._next_patient or len(self.patients) == _PATIENTS:
+        if now < self._next_long_waiting or len(self.long_waiting) == _LONG_WAITING:
             return
-        self._next_patient = now + _BETWEEN_PATIENTS
-        name = f"patient-{len(self.patients) + 1}"
-        self.patients.append(self._wait(name, PATIENT, role="patient"))
+        self._next_long_waiting = now + _BETWEEN_LONG_WAITING
+        name = f"patient-{len(self.long_waiting) + 1}"
+        self.long_waiting.append(self._wait(name, LONG_WAITING, role="patient"))
         self.newest_waits_since = now
 
     def end_waiting(self) -> None:
         """Delete the pods that wait for the whole run. No other pod waits so from now on."""
-        for pod in (*self.waiters.values(), *self.patients):
+        for pod in (*self.waiters.values(), *self.long_waiting):
             self.cluster.api.delete_if_there("pods", pod.name, self.namespace)
-        self.waiters, self.patients, self._next_patient = {}, [], math.inf
+        self.waiters, self.long_waiting, self._next_long_waiting = {}, [], math.inf
 
     def _wait(self, name: str, spec: Mapping[str, Any], *, role: str) -> Pod:
         """Create a pod of the candidate that has no feasible node for now."""

@@ -23,7 +23,7 @@ _INTERVAL = 1.0
 """Seconds between two readings of a log. Each reads a file per thread of the processes."""
 
 
-class Stretch:
+class Interval:
     """Measures CPU waits of processes from its creation on.
 
     Args:
@@ -40,13 +40,13 @@ class Stretch:
         return {name: round(seconds, 3) for name, seconds in since.items() if seconds >= _LEAST}
 
     def extension(self, seconds: float) -> float:
-        """Return by how many seconds to extend a wait of `seconds` that began with the stretch."""
+        """Return by how many seconds to extend a wait of `seconds` that began with the interval."""
         return min(sum(self.kept().values()), most_kept(seconds))
 
     def wait_for(
         self, probe: Callable[[], _Seen], deadline: Deadline, *, what: str, wake: threading.Condition
     ) -> _Seen:
-        """Like `foundation.waiting.wait_for`, extended by the CPU waits since the stretch began."""
+        """Like `foundation.waiting.wait_for`, extended by the CPU waits since the interval began."""
         return wait_for(probe, deadline, what=what, wake=wake, extended=lambda: self.extension(deadline.seconds))
 
 
@@ -56,17 +56,17 @@ class UsableTime:
     def __init__(self, pids: Callable[[], Mapping[str, Sequence[int]]]) -> None:
         self._pids = pids
 
-    def begin(self) -> Stretch:
-        return Stretch(self._pids)
+    def begin(self) -> Interval:
+        return Interval(self._pids)
 
     def let_pass(self, seconds: float) -> dict[str, float]:
         """Wait until the candidate had `seconds` of usable time, and return the seconds each process was kept."""
-        begin, stretch = time.monotonic(), self.begin()
+        begin, interval = time.monotonic(), self.begin()
         end = begin + seconds
         while time.monotonic() < end:
             until(end)
-            end = begin + seconds + stretch.extension(seconds)
-        return stretch.kept()
+            end = begin + seconds + interval.extension(seconds)
+        return interval.kept()
 
 
 class KeptLog:
@@ -84,10 +84,10 @@ class KeptLog:
         self._thread = threading.Thread(target=self._run, args=since, name="kept-log", daemon=True)
         self._thread.start()
 
-    def _run(self, begin: float, stretch: Stretch) -> None:
+    def _run(self, begin: float, interval: Interval) -> None:
         while not self._closing.wait(_INTERVAL):
-            kept, seconds = stretch.kept(), time.monotonic() - begin
-            begin, stretch = time.monotonic(), self._usable.begin()
+            kept, seconds = interval.kept(), time.monotonic() - begin
+            begin, interval = time.monotonic(), self._usable.begin()
             if kept:
                 try:
                     self._tell(seconds, kept)

@@ -188,8 +188,8 @@ def _extender_config() -> Schema:
         "weight": integer(
             1, _INT64, "multiplier of its scores, where `prioritizeVerb` is given", default=ExtenderConfig.weight
         ),
-        "nodeCacheCapable": flag("it is sent node names only"),
-        "ignorable": flag("scheduling goes on without it"),
+        "nodeCacheCapable": flag("kube-scheduler sends node names, not Node objects"),
+        "ignorable": flag("kube-scheduler continues if the extender fails"),
         "httpTimeout": duration("a Go duration; upstream's default is 5s"),
         "enableHTTPS": flag("it serves HTTPS"),
         "tlsConfig": mapping(
@@ -370,11 +370,11 @@ def _network() -> Schema:
     ratio = {"title": "ratio", "type": "number", "exclusiveMinimum": 0, "maximum": 1}
     fields = {
         "metric": text("the counter that its readings are made of", title="name of a counter"),
-        "direction": choice(DIRECTIONS, "where load must have an effect"),
+        "direction": choice(DIRECTIONS, "the direction of traffic that affects placement"),
         "device": text("the exporter's label `device`", default="{device}"),
         "window": duration(
-            "traffic older than this does not affect placement; that what lies within it counts by its mean, so that "
-            "no short burst decides, is recommended (network/burst)"
+            "traffic older than this does not affect placement. Within the window, the mean counts (recommended: "
+            "network/burst)"
         ),
         "resolution": either(
             {"title": "percentage", "type": "string", "pattern": r"%\s*$"}, ratio,

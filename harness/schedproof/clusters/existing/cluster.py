@@ -22,7 +22,7 @@ from schedproof.clusters.nodes import is_ready
 from schedproof.clusters.run_lease import Owner
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import JoinedNodes
-from schedproof.clusters.spec import PLAYED_RUNTIME, NodeSpec
+from schedproof.clusters.spec import SIMULATED_RUNTIME, NodeSpec
 from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import Host
 from schedproof.foundation.errors import HostError, SchedproofError, UsageError
@@ -127,7 +127,7 @@ class ExistingCluster:
         self.nodes = [node["metadata"]["name"] for node in usable]
         # Simulated kubelets report no container runtime, or kwok.
         runtimes = [node["status"].get("nodeInfo", {}).get("containerRuntimeVersion", "") for node in usable]
-        real = any(runtime and not runtime.startswith(f"{PLAYED_RUNTIME}:") for runtime in runtimes)
+        real = any(runtime and not runtime.startswith(f"{SIMULATED_RUNTIME}:") for runtime in runtimes)
         self.workload_image = _common_pause(usable)
         self.capabilities = frozenset(
             {"default-scheduler", "scripted-metrics", "real-pods" if real else "ending-pods"}

@@ -26,7 +26,7 @@ from schedproof.foundation.processes.sandbox import Process
 BINARIES = ("kind", "kube-scheduler", "readings-server")
 
 _TAINTED = {"spec": {"taints": [{"key": CONTROL_PLANE, "effect": "NoSchedule"}]}}
-_AT_HOME = {
+_ON_CONTROL_PLANE_ONLY = {
     "spec": {
         "updateStrategy": {"type": "OnDelete", "rollingUpdate": None},  # keep the running pods
         "template": {"spec": {"nodeSelector": {CONTROL_PLANE: ""}}},
@@ -97,7 +97,7 @@ class LeanKindCluster:
         self._admin.merge("nodes", node, _TAINTED)
         for daemon_set in self._admin.list("daemonsets")["items"]:
             metadata = daemon_set["metadata"]
-            self._admin.merge("daemonsets", metadata["name"], _AT_HOME, metadata["namespace"])
+            self._admin.merge("daemonsets", metadata["name"], _ON_CONTROL_PLANE_ONLY, metadata["namespace"])
         self.own_nodes = [self._admin.get("nodes", node)]
 
     def settle(self, nodes: Sequence[str]) -> None:

@@ -29,7 +29,7 @@ def last_words(log: str) -> str:
     """The line of a log's end that states why its process ended; its last line if none does."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     telling = [line for line in lines if _LAST_WORDS.match(line)]
-    return _REPANICKED.sub("", (telling or lines or ["(it said nothing)"])[-1])
+    return _REPANICKED.sub("", (telling or lines or ["(no output)"])[-1])
 
 
 def cause_of_end(output: str) -> str:

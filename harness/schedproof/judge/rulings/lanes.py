@@ -48,7 +48,7 @@ def _picture(history: History, case: str) -> dict[str, Any]:
     pods = [pod for pod in history.test_pods(case) if pod.role not in _FENCING or _troubled(history, pod)]
     shown = _telling(history, pods)
     found = [
-        *(_lane(_short(pod), "pod", _pod(history, pod, end), clock, _fate(history, pod, end)) for pod in shown),
+        *(_lane(_short(pod), "pod", _pod(history, pod, end), clock, _outcome_of(history, pod, end)) for pod in shown),
         *(_lane(name, "requests", events, clock) for name, events in _requests(history, case).items()),
         *(_lane(name, "harness", events, clock) for name, events in _harness(history, case, end).items()),
     ]
@@ -158,7 +158,7 @@ def _node(history: History, pod: TestPod) -> str:
     return next((attempt.node for attempt in _attempts(history, pod) if attempt.succeeded), "")
 
 
-def _fate(history: History, pod: TestPod, end: float) -> str:
+def _outcome_of(history: History, pod: TestPod, end: float) -> str:
     if home := _home(history, pod):
         return f"created on {home}"
     bound = _bound_at(history, pod)

@@ -14,9 +14,7 @@ _BIND = "bind"
 
 
 def how_late(history: History, expectation: Expect) -> str:
-    """When a pod was bound after its deadline, as far as the harness continued to watch, and where the deadline comes
-    from.
-    """
+    """When a pod was bound after its deadline, if the harness saw that, and where the deadline comes from."""
     binding = history.bindings.get(expectation.uid)
     later = "nor in the seconds after that"
     if binding is not None:

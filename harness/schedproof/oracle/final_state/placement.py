@@ -1,4 +1,4 @@
-"""Are the pods where they can be, once a round is over? Pure: the oracle on the final state.
+"""Whether every pod of the final state of a round is on a node on which it can run. Pure: the oracle on that state.
 
 Bindings are asynchronous, so that the order in which they were seen is not the order in which they were decided on:
 what nodes hold is judged by sums at the end, for which no order is needed. Victims of preemption, and whatever else

@@ -39,7 +39,7 @@ class Column:
 
 
 def decision_picture(decision: Mapping[str, Any]) -> dict[str, Any]:
-    """Add `columns`, and the nodes as `rows`, to a decision of `judge.evidence.decision_table`, for
+    """Add `columns`, and the nodes as `rows`, to a decision of `judge.rulings.evidence.decision_table`, for
     `templates/run/evidence.html`.
 
     Free amounts are shown if they matter to the decision: of resources that a node lacks; of all requested resources if

@@ -129,18 +129,18 @@ class CandidateChanges:
                 self._context.api.delete_if_there("leases", LEASE, namespace)
 
     @contextlib.contextmanager
-    def profiles_turned(self) -> Iterator[None]:
+    def profiles_reversed(self) -> Iterator[None]:
         """A context in which the profiles of the candidate's configuration are in the opposite order.
 
         It is restarted at both ends. Only a compiled scheduler has several profiles.
         """
         attachment = self._trial.attachment
-        attachment.profiles_turned = True
+        attachment.profiles_reversed = True
         try:
             self.restart()
             yield
         finally:
-            attachment.profiles_turned = False
+            attachment.profiles_reversed = False
             self.restart()
 
     def _holder_of(self, namespace: str) -> str:
@@ -150,7 +150,7 @@ class CandidateChanges:
             return ""
 
     @contextlib.contextmanager
-    def apiserver_away(self) -> Iterator[None]:
+    def apiserver_unreachable(self) -> Iterator[None]:
         """A context in which the candidate cannot reach the apiserver: see `cut_off`. Needs `cut-apiserver`."""
         line = self._trial.attachment.apiserver
         assert line is not None

@@ -83,7 +83,7 @@ class NodeChanges:
 
     @property
     def _template(self) -> NodeSpec:
-        return self._context.trial.surroundings.dressed(self._cluster.node_template)
+        return self._context.trial.surroundings.equipped(self._cluster.node_template)
 
     def _node(self, name: str) -> Manifest:
         return self._api.get("nodes", name)
@@ -165,7 +165,7 @@ class NodeChanges:
         self._added.append(name)
         self._cluster.add_node(name, like=dataclasses.replace(template, capacity={**template.capacity, **capacity}))
         self._await_recorded(name, is_ready)
-        self._dress([name])
+        self._equip([name])
         self._sight.joined(name, left=self._left.get(name))
 
     def remove(self, name: str) -> None:
@@ -198,7 +198,7 @@ class NodeChanges:
         self._api.delete("nodes", name)
         uid = self._api.create("nodes", again)["metadata"]["uid"]
         self._await_recorded(name, lambda seen: seen["metadata"]["uid"] == uid and is_ready(seen))
-        self._dress([name])
+        self._equip([name])
 
     def add_idle(self, count: int) -> list[str]:
         """Add nodes that exist only in the API, without a device and without an exporter, and return their names.
@@ -232,7 +232,7 @@ class NodeChanges:
                 ("InternalIP", f"2001:db8::{number + 1:x}"),
             ]  # fmt: skip
             self._report(name, {"addresses": [{"type": kind, "address": address} for kind, address in listed]})
-        self._dress(names)
+        self._equip(names)
         return names
 
     def crowd(self, count: int) -> None:
@@ -262,9 +262,9 @@ class NodeChanges:
         self._await_gone(self._crowd)
         self._crowd = []
 
-    def _dress(self, nodes: Sequence[str]) -> None:
+    def _equip(self, nodes: Sequence[str]) -> None:
         """Give joined nodes what the cluster's nodes were given for the candidate."""
-        for node, version in self._context.trial.surroundings.dress_nodes(nodes).items():
+        for node, version in self._context.trial.surroundings.equip_nodes(nodes).items():
             self._await_version(node, version)
 
     def _await_version(self, node: str, version: int) -> None:

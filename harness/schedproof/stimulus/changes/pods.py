@@ -30,7 +30,7 @@ from schedproof.stimulus.pods import FILLER, TIMESTAMP, TOLERATE_ALL, Pod, amoun
 from schedproof.stimulus.variation import Variation
 
 HOLD = "schedproof.dev/hold"
-"""A finalizer that keeps a deleted pod terminating until `let_go` removes it."""
+"""A finalizer that keeps a deleted pod terminating until `remove_finalizers` removes it."""
 _ENDED = ("Succeeded", "Failed")
 _DEAF = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 3600; done"]
 """A container's command that ignores SIGTERM: it runs until the grace period of its deleted pod ends."""
@@ -333,13 +333,13 @@ class PodChanges:
         return bool(self._recorder.pods.get(pod.uid, {}).get("status", {}).get("phase") == "Pending")
 
     def lingering(self, name: str, **spec: Any) -> Pod:
-        """Create a pod that stays terminating after its deletion, bound or not, until `let_go`.
+        """Create a pod that stays terminating after its deletion, bound or not, until `remove_finalizers`.
 
         If a kubelet runs it, its containers end at the deletion, and its resources are free from then on.
         """
         return self.create(name, finalizers=[HOLD], **spec)
 
-    def let_go(self, pods: Sequence[Pod]) -> None:
+    def remove_finalizers(self, pods: Sequence[Pod]) -> None:
         """Remove the finalizers of these pods: terminating pods end, and the others no longer linger."""
         for pod in pods:
             if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
@@ -481,7 +481,7 @@ class PodChanges:
     def undo(self) -> bool:
         """Delete the pods, and return whether there were any."""
         pods = list(self._pods.values())
-        self.let_go(pods)
+        self.remove_finalizers(pods)
         self.delete(pods)
         return bool(pods)
 

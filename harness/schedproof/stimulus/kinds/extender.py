@@ -29,7 +29,7 @@ from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import Pod
 from schedproof.stimulus.status import PodStatus
 from schedproof.stimulus.traffic.load import sample_step, scripted_past
-from schedproof.stimulus.traffic.news import await_news
+from schedproof.stimulus.traffic.new_readings import await_new_readings
 from schedproof.stimulus.traffic.own_placements import OwnPlacements
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
@@ -77,7 +77,7 @@ class ExtenderStimulus:
             self._script(network, {node: 0.0 if alike else _LEAST * factor**place for place, node in order})
         return added
 
-    def turn_load_round(self) -> None:
+    def reverse_load(self) -> None:
         """Give the quietest node the traffic of the loudest, and so on: no fixed choice is right before and after."""
         network, before = self._trial.candidate.claims.network, self._server
         if network is None or before is None:
@@ -94,11 +94,11 @@ class ExtenderStimulus:
         device = network.device.format(device=self._trial.cluster.device)
         self._server.script(Script({(network.metric, device): counters}, sample_step(network), self._nodes.targets))
         self._trial.attachment.prometheus.upstream = self._server.url
-        await_news(self._trial)
+        await_new_readings(self._trial)
         self._recorder.add(NodesLoad(case=self._context.clause, phase=0, traffic=dict(traffic), source="scripted"))
 
     def undo(self) -> None:
-        """Lead the candidate back to the cluster's Prometheus."""
+        """Connect the candidate to the cluster's Prometheus again."""
         if self._server is not None:
             self._trial.attachment.prometheus.upstream = self._trial.cluster.prometheus_url
             self._server.close()

@@ -23,7 +23,7 @@ from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import pod_manifest
 from schedproof.stimulus.sight import Sight
-from schedproof.stimulus.traffic.news import await_news, remembered, takes_samples
+from schedproof.stimulus.traffic.new_readings import await_new_readings, remembered, takes_samples
 from schedproof.traffic.readings import NODE_LABEL, traffic_query
 from schedproof.traffic.script import OTHER_HOSTS, UNLABELLED, Script
 from schedproof.traffic.series import Bursts, Counter
@@ -278,16 +278,16 @@ class LoadChanges:
         self._note_load({}, "scripted")
         self.note_fault("empty")
 
-    def lose_all_nodes(self) -> None:
+    def remove_all_readings(self) -> None:
         """Put the candidate on a Prometheus whose scrapes of the nodes all fail."""
         self.script({})
         self.note_fault("no node")
 
-    def take_replicas_for_one(self) -> None:
+    def count_replicas_once(self) -> None:
         """Query the maximum of several series of a node, which several replicas of Prometheus wrote of one counter."""
         self.query = self.query.replace("sum by", "max by", 1)
 
-    def spoil_readings(self) -> None:
+    def make_readings_nan(self) -> None:
         """Put the candidate on a Prometheus in which each sample of the nodes' traffic is NaN."""
         self.script(self.traffic(self._nodes.names[0]), nan=True)
         self.note_fault("NaN")
@@ -427,7 +427,7 @@ class LoadChanges:
     def use(self, url: str) -> None:
         """Replace the server behind the candidate's tap, and wait until the candidate has no older readings."""
         self._trial.attachment.prometheus.upstream = url
-        await_news(self._trial)
+        await_new_readings(self._trial)
 
     def asking(self, nodes: Sequence[str], script: Callable[[Readings], None]) -> ExtenderSurface | None:
         """Return a surface that asks the candidate about these nodes directly; None if it is not an extender."""

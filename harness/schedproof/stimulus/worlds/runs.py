@@ -103,7 +103,7 @@ class WorldRuns:
         finally:
             self._world.end()
             pods = [pod for pod in self._pods.present if pod.uid not in before]
-            self._pods.let_go(pods)
+            self._pods.remove_finalizers(pods)
             self._pods.delete(pods)
         if wrong is not None and not hurried:
             created = (record for record in self._recorder.records[first:] if isinstance(record, PodCreated))

@@ -128,7 +128,7 @@ class WorldSteps:
         described, present = self._own.get(name), self._present(name)
         if described is None or not present:
             return None
-        self._pods.let_go(present)
+        self._pods.remove_finalizers(present)
         self._pods.delete(present)
         self._between()
         self._named[name] = self._pods.recreate(present[0], plain=True, **self._spec(described))
@@ -184,7 +184,7 @@ class WorldSteps:
     def _goes_away(self, step: Manifest) -> None:
         if not self.absence:
             kind = kind_of(step).name
-            away = self._candidate.down if kind == "stopped" else self._candidate.apiserver_away
+            away = self._candidate.down if kind == "stopped" else self._candidate.apiserver_unreachable
             self._absence.enter_context(away())
             self.absence = kind
 

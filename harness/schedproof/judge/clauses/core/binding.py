@@ -46,7 +46,7 @@ def judge_prebound(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     if not any(history.of(Fence, case)):
-        return invalid("not-decided-on", "no fence shows that the candidate had processed these pods")
+        return invalid("not-decided-on", "no sentinel pod shows that the candidate had processed these pods")
     exception = ""
     if written:
         more = f" (and {len(written) - 1} more such requests)"

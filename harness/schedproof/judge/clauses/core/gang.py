@@ -47,7 +47,9 @@ def judge_gang(history: History, case: str) -> Finding:
         return invalid("not-tried", "the case did not have groups of both kinds")
     last = max((fence.at for fence in history.of(Fence, case)), default=0.0)
     if undecided := [group.name for group in left if group.at > last]:
-        return invalid("not-decided-on", f"no fence shows that the candidate decided on the group {undecided[0]}")
+        return invalid(
+            "not-decided-on", f"no sentinel pod shows that the candidate decided on the group {undecided[0]}"
+        )
     return passed(
         f"{len(groups) - len(left)} groups were bound whole; of {len(left)} groups no member stayed bound"
         + (f"; members of {len(held_up)} groups hold room that the others of their group lack" if held_up else ""),

@@ -270,7 +270,7 @@ def _judge_expectation(history: History, expectation: Expect, pod: TestPod) -> F
             f"{pod.name} was expected to stay pending, but the oracle finds it feasible on {', '.join(room)}",
             **evidence,
         )
-    return invalid("not-decided-on", f"no fence shows that the candidate decided on {pod.name}", **evidence)
+    return invalid("not-decided-on", f"no sentinel pod shows that the candidate decided on {pod.name}", **evidence)
 
 
 def _judge_unbound(

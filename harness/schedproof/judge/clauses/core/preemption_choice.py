@@ -87,7 +87,7 @@ def judge_preemption_choice(history: History, case: str) -> Finding:
                 "claims.preemption.choice is upstream",
             )
     if untried := [criterion for criterion in _CRITERIA if criterion not in decided]:
-        return invalid("no-choice", f"for no pod did the {untried[0]} decide")
+        return invalid("no-choice", f"no pod's victims were decided by the {untried[0]}")
     return passed(
         f"for {len(preemptors)} pods, of several nodes, the victims were those that kube-scheduler's order prefers",
     )

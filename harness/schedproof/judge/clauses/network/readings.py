@@ -38,7 +38,7 @@ def judge_zero_traffic(history: History, case: str) -> Finding:
         return failed("call-failed", wrong)
     loads = [record.traffic for record in history.of(NodesLoad, case)]
     if not all(loads) or not loads or any(any(load.values()) for load in loads):
-        return invalid("load-not-shown", "the nodes had traffic")
+        return invalid("load-not-shown", "the harness did not set every node's traffic to 0")
     for load in history.of(NodesLoad, case):
         begin, last = _span(history, case, load)
         if any(begin <= query.at <= last and found_something(query) for query in history.of(PrometheusQuery)):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from schedproof.stimulus.trial import Trial
 
 
-def await_news(trial: Trial) -> None:
+def await_new_readings(trial: Trial) -> None:
     """Wait until the candidate must decide by the readings of now.
 
     Not at all if it claims to query for each decision, and its queries look back as far as it claims to.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schedproof.candidate.claims import NetworkClaims
-from schedproof.stimulus.traffic.news import await_news, takes_samples
+from schedproof.stimulus.traffic.new_readings import await_new_readings, takes_samples
 
 WINDOW = 6.0
 
@@ -27,7 +27,7 @@ def trial_of(look_back: float | None, **claimed: Any) -> tuple[Any, list[float]]
 
 def waited(look_back: float | None, **claimed: Any) -> list[float]:
     trial, passed = trial_of(look_back, **claimed)
-    await_news(trial)
+    await_new_readings(trial)
     return passed
 
 
