@@ -140,7 +140,7 @@ class MadeWay(OfCase, kind="made-way"):
 
 
 class LeftOut(OfCase, kind="left-out"):
-    """After the case, the candidate bound plain pods, but not all pods with these changes, which later pods are without."""
+    """After the case, the candidate bound plain pods, but not all with these changes, which later pods are without."""
 
     kinds: dict[str, str]
     """Each kind of variation, such as `node affinity`, and the clause about it."""
