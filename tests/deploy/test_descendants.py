@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.deploy.descendants import Descendants, Listener, OwnFiles, own_folders
+from schedproof.deploy.descendants import Descendants, OwnFiles, own_folders
 from schedproof.foundation.processes.process_tree import SeenProcess
 
 ROOT = SeenProcess(10, 1, 0.0, ("sh", "loop.sh"), "/bin/sh", "/")
@@ -148,34 +148,3 @@ def test_folders_of_files_in_a_command_are_the_candidates_but_those_of_the_syste
     command = ("python3", "pkg/main.py", "{here}/ext.py", "--config={kubeconfig}", "/bin/sh", "x" * 5000)
     assert own_folders(home / "pkg", home, command) == {home, home / "pkg"}
     assert own_folders(tmp_path, tmp_path) == {tmp_path}
-
-
-A, B, C = (11, 0.0), (12, 1.0), (13, 2.0)
-
-
-@pytest.mark.parametrize(
-    ("then", "held_by", "alive", "replaced"),
-    [
-        ({2}, {B}, {B}, True),  # it ended, and another process listens
-        ({2}, {A}, {A}, False),  # it opened its socket anew
-        ({1, 2}, {A, B}, {A, B}, False),  # another worker
-        ({1, 2}, {B}, {B}, False),  # its successor shares it
-    ],
-)
-def test_a_listening_process_is_replaced_once_it_has_ended_and_another_holds_the_new_socket(
-    then: set[int], held_by: set[Any], alive: set[Any], *, replaced: bool
-) -> None:
-    listener = Listener()
-    first = frozenset({1})
-    assert listener.changed(first)
-    assert not listener.look(first, frozenset({A}), {A})
-    assert not listener.changed(first)
-    assert not listener.changed(frozenset())
-    assert listener.changed(frozenset(then))
-    assert listener.look(frozenset(then), frozenset(held_by), alive) is replaced
-
-
-def test_a_socket_without_a_known_holder_does_not_show_a_replacement() -> None:
-    listener = Listener()
-    listener.look(frozenset({1}), frozenset(), {A})
-    assert not listener.look(frozenset({2}), frozenset({B}), {B})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -74,29 +73,6 @@ def test_command_that_also_ends_with_0_is_a_step_of_a_loop_and_passes() -> None:
     ends(h, 11, code=0, lived=0.3, followed=False)
     ends(h, 12, code=1, lived=5.0)
     assert h.verdict(ALIVE).outcome == "passed"
-
-
-def test_replaced_listener_fails() -> None:
-    h = HistoryBuilder()
-    h.add(ProcessEvent(name="candidate tested", event="listener-replaced", descendant=True, port=8888, log=[]))
-    told(h.verdict(ALIVE), "failed", "process-restarted", "8888")
-
-
-@pytest.mark.parametrize(
-    ("codes", "outcome"),
-    [([-15], "passed"), ([143], "passed"), ([-9], "passed"), ([0], "passed"), ([-15, 0], "passed"),
-     ([], "failed"), ([1], "failed"), ([-11], "failed"), ([None], "failed"), ([-15, 1], "failed")],
-)  # fmt: skip
-def test_listener_that_ended_on_request_has_not_crashed(codes: Sequence[int | None], outcome: str) -> None:
-    """A supervisor may replace the listening process, as for a new version of a program or of its settings."""
-    h = HistoryBuilder()
-    for pid, code in enumerate(codes):
-        ends(h, pid, code=code, followed=False)
-    listens = ProcessEvent(name="candidate tested", event="listener-replaced", descendant=True, port=8888, log=[])
-    h.add(listens)
-    assert h.verdict(ALIVE).outcome == outcome
-    h.add(listens)
-    assert h.verdict(ALIVE).outcome == "failed"
 
 
 def test_summary_states_that_descendants_were_not_watched() -> None:

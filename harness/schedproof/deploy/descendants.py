@@ -144,28 +144,6 @@ class Descendants:
                 self._lives[process.identity].forked = True
 
 
-class Listener:
-    """Detects whether the listener on the candidate's port was replaced by another process."""
-
-    def __init__(self) -> None:
-        self._sockets: frozenset[int] = frozenset()
-        self._holders: frozenset[Identity] = frozenset()
-
-    def changed(self, sockets: frozenset[int]) -> bool:
-        """Return whether the listening sockets differ from the last look. If so, their processes have to be found."""
-        return bool(sockets) and sockets != self._sockets
-
-    def look(self, sockets: frozenset[int], held_by: frozenset[Identity], alive: Collection[Identity]) -> bool:
-        """Take the listening sockets and the processes that hold them; return whether they replaced ended processes.
-
-        A server that reopens its socket stays alive. A server that hands the socket to its successor, or whose workers
-        share it or are replaced in turn, keeps a socket from before.
-        """
-        before, holders = self._sockets, self._holders
-        self._sockets, self._holders = sockets, held_by
-        return bool(before and holders) and not before & sockets and not holders & set(alive)
-
-
 def shown(argv: Iterable[str]) -> str:
     """Return a command for display: without folders, at most 60 characters."""
     words = [Path(word).name if word.startswith("/") else word for word in argv]

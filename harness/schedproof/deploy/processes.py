@@ -142,12 +142,7 @@ class ProcessDeployer:
 
         address = f"{_LOOPBACK}:{port}"
         folders = own_folders(self._candidate.path.parent, spec.workdir, spec.command)
-        component = _ProcessComponent(
-            process,
-            wait_ready if spec.listens else _at_once,
-            folders=folders,
-            port=port if spec.listens else None,
-        )
+        component = _ProcessComponent(process, wait_ready if spec.listens else _at_once, folders=folders)
         return Served(component, address, address)
 
     def start_scheduler(
@@ -176,7 +171,7 @@ class ProcessDeployer:
             ) from error
         folders = own_folders(self._candidate.path.parent, self._candidate.path.parent)
         return _ProcessComponent(
-            scheduler.process, scheduler.wait_ready, folders=folders, port=scheduler.port, scheduler_port=scheduler.port
+            scheduler.process, scheduler.wait_ready, folders=folders, scheduler_port=scheduler.port
         )
 
     def close(self) -> None:
@@ -192,12 +187,10 @@ class _ProcessComponent:
         wait_ready: Callable[[], None],
         *,
         folders: Iterable[Path],
-        port: int | None,
         scheduler_port: int | None = None,
     ) -> None:
         self._process = process
         self._folders = tuple(folders)
-        self._port = port
         self._tree: TreeWatch | None = None
         self.wait_ready = wait_ready
         self.scheduler_port = scheduler_port
@@ -217,7 +210,7 @@ class _ProcessComponent:
         return list(below(self._process.outside_pid()))
 
     def watch(self, record: Recording) -> None:
-        self._tree = TreeWatch(self._process, self._folders, self._port, record)
+        self._tree = TreeWatch(self._process, self._folders, record)
 
     def catch_up(self) -> None:
         """Nothing to do: it writes into its log itself."""

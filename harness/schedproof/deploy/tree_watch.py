@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import collections
-import math
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from schedproof.deploy.descendants import Descendants, Listener, OwnFiles, shown
+from schedproof.deploy.descendants import Descendants, OwnFiles, shown
 from schedproof.deploy.record import Recording
 from schedproof.foundation.processes import process_tree
 from schedproof.foundation.processes.process_tree import Ending, SeenProcess
@@ -17,8 +16,6 @@ from schedproof.foundation.processes.sandbox import Process
 
 _LOOK = 0.2
 """Seconds between two looks: a process that lives for `descendants.LONG` is seen several times."""
-_RARELY = 15
-"""Looks: three seconds."""
 _COMMAND = 2
 """The pid of a contained command in its own namespace: process 1 has forked nothing else before."""
 _LOOKS = 6
@@ -32,20 +29,13 @@ class TreeWatch:
     Args:
         process: a process that runs contained in the sandbox.
         folders: the folders of the candidate's own files.
-        port: the port on which the candidate listens; None if it does not.
     """
 
-    def __init__(self, process: Process, folders: Iterable[Path], port: int | None, record: Recording) -> None:
+    def __init__(self, process: Process, folders: Iterable[Path], record: Recording) -> None:
         self._process = process
-        self._port = port
         self._record = record
         self._own = OwnFiles(folders)
         self._descendants = Descendants(self._own)
-        self._listener = Listener()
-        self._programs: frozenset[tuple[int, float, tuple[str, ...]]] = frozenset()
-        """The processes at the last look."""
-        self._pause = self._paused = 0.0
-        """For how many looks at unchanged processes sockets are not listed, and how many of these have passed."""
         self._endings: dict[tuple[int, float], Ending] = {}
         self._looking = threading.Lock()
         self._closing = threading.Event()
@@ -89,8 +79,6 @@ class TreeWatch:
                 self._tell(fields)
             for identity in ended:
                 self._endings.pop(identity).close()
-            if self._port is not None and self._replaced(seen):
-                self._tell({"event": "listener-replaced", "port": self._port})
 
     def _holds_end(self, process: SeenProcess) -> bool:
         """Start waiting for the exit of a process that is the candidate's own. Return False if it has ended by now."""
@@ -106,24 +94,6 @@ class TreeWatch:
             return False
         self._endings[process.identity] = ending
         return True
-
-    def _replaced(self, seen: list[SeenProcess]) -> bool:
-        assert self._port is not None
-        programs = frozenset((*process.identity, process.argv) for process in seen)
-        if programs != self._programs:
-            self._programs, self._pause, self._paused = programs, 0.0, 0.0
-        if self._paused < self._pause:
-            self._paused += 1
-            return False
-        # The kernel lists every connection of this machine, which takes milliseconds. While the same processes run,
-        # this is not repeated once one of them listens, and gets increasingly rare if none does.
-        sockets = process_tree.listening(self._port)
-        self._pause, self._paused = math.inf if sockets else min(2 * self._pause + 1, _RARELY), 0.0
-        if not self._listener.changed(sockets):
-            return False
-        pids = process_tree.holders(sockets, [process.pid for process in seen])
-        held_by = frozenset(process.identity for process in seen if process.pid in pids)
-        return self._listener.look(sockets, held_by, {process.identity for process in seen})
 
     def _tell(self, fields: Mapping[str, Any]) -> None:
         name = self._process.command.name

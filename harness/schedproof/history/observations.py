@@ -320,7 +320,6 @@ class ProcessEvent(Record, kind="process"):
     """`started`, `exited`, `stopped` (by the harness) or `stood-down` (as the previous leader).
 
     Of descendants: `exited`; `replaced`: the process `pid` has been followed by another with the same `argv`;
-    `listener-replaced`: the process that listened at the candidate's port has ended, and another listens there;
     `unwatched`: the kernel lists no children.
     """
     code: int | None = None
@@ -338,8 +337,6 @@ class ProcessEvent(Record, kind="process"):
     """Whether it is a copy of its parent, as a worker is."""
     by: int | None = None
     """The pid of its successor."""
-    port: int = 0
-    """The port of the listener that was replaced."""
 
 
 class KeptWaiting(Record, kind="kept"):

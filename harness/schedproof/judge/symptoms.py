@@ -191,7 +191,7 @@ def _explains(kind: str, finding: Finding) -> bool:
 def _ends(history: History, begin: float, end: float) -> Iterator[Symptom]:
     """The first process that ended by itself."""
     for event in history.of(ProcessEvent):
-        if not (begin <= event.at <= end) or event.event not in ("exited", "replaced", "listener-replaced"):
+        if not (begin <= event.at <= end) or event.event not in ("exited", "replaced"):
             continue
         if event.descendant and not event.code:
             continue

@@ -173,15 +173,6 @@ class Ending:
         os.close(self._descriptor)
 
 
-def listening(port: int) -> frozenset[int]:
-    """The inodes of the sockets that listen at a TCP port of this machine."""
-    return frozenset(
-        int(fields[9])
-        for fields in tcp_sockets("self")
-        if fields[3] == LISTEN and int(fields[1].rpartition(":")[2], 16) == port
-    )
-
-
 def tcp_sockets(pid: int | str) -> Iterator[list[str]]:
     """The fields of each TCP socket in the network of a process: number, local address, remote one, state, ... inode.
 
@@ -191,16 +182,3 @@ def tcp_sockets(pid: int | str) -> Iterator[list[str]]:
         with contextlib.suppress(OSError):
             for line in (_PROC / str(pid) / "net" / name).read_text().splitlines()[1:]:
                 yield line.split()
-
-
-def holders(sockets: frozenset[int], among: Iterable[int]) -> set[int]:
-    """Which of these processes have one of these sockets open."""
-    wanted = {f"socket:[{inode}]" for inode in sockets}
-    found = set()
-    for pid in among:
-        with contextlib.suppress(OSError):
-            for descriptor in (_PROC / str(pid) / "fd").iterdir():
-                with contextlib.suppress(OSError):
-                    if str(descriptor.readlink()) in wanted:
-                        found.add(pid)
-    return found

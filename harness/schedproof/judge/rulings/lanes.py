@@ -24,7 +24,7 @@ _TEXT = 120
 """The largest number of characters about an event."""
 _FENCING = frozenset({"sentinel", "settle", "control"})
 """Roles of pods that the harness creates for itself: they have a lane if they waited in vain or were refused."""
-_ENDS = frozenset({"exited", "replaced", "listener-replaced"})
+_ENDS = frozenset({"exited", "replaced"})
 
 _Event = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from schedproof.history.history import History
 from schedproof.history.observations import ProcessEvent, StartFailed
@@ -42,11 +42,7 @@ def judge_alive(history: History, case: str) -> Finding:
     if not started:
         return invalid("nothing-started", "the harness saw no process of the candidate start")
     exits = [event for event in events if event.event == "exited" and not event.descendant]
-    crashes = list(_hidden_crashes(events))
-    listeners = [
-        event for event in events if event.event == "listener-replaced" and not _was_stopped(event, events)
-    ]  # fmt: skip
-    ends = sorted([*exits, *(crashes or listeners)], key=lambda event: event.at)
+    ends = sorted([*exits, *_hidden_crashes(events)], key=lambda event: event.at)
     if ends:
         more = f" (and {len(ends) - 1} more times)" if len(ends) > 1 else ""
         return failed(
@@ -71,18 +67,6 @@ def _hidden_crashes(events: list[ProcessEvent]) -> Iterator[ProcessEvent]:
             yield end
 
 
-def _was_stopped(replaced: ProcessEvent, events: Sequence[ProcessEvent]) -> bool:
-    """Whether the process that listened was replaced on purpose, and did not crash.
-
-    The listening process is not known. It was replaced on purpose if, since the last change of the listener, no process
-    below the command crashed and at least one ended.
-    """
-    before = [event for event in events if event.at < replaced.at and event.name.startswith(replaced.name)]
-    since = max((event.at for event in before if event.event in ("started", "listener-replaced")), default=0.0)
-    ends = [event for event in before if event.event == "exited" and event.descendant and event.at >= since]
-    return any(end.code is not None for end in ends) and not any(map(_is_crash, ends))
-
-
 def _is_crash(end: ProcessEvent) -> bool:
     code = end.code
     dumped = any(_CRASH.match(line) for line in end.log)
@@ -97,11 +81,6 @@ def _is_crash(end: ProcessEvent) -> bool:
 
 
 def _describe_end(end: ProcessEvent) -> str:
-    if end.event == "listener-replaced":
-        return (
-            f"{end.name}: the process that listened on port {end.port} ended and another process took over the port: "
-            "a supervisor restarted it"
-        )
     if not end.descendant:
         cause = " ".join(end.cause.split())
         return f"{end.name} exited by itself with {_code(end.code)}{f': {cause}' if cause else ''}"
