@@ -27,11 +27,12 @@ from schedproof.benchmark.stage import Stage
 from schedproof.benchmark.workloads.scheduler_perf import import_case
 from schedproof.binaries.cache import cache_dir
 from schedproof.binaries.lock import DEFAULT_KUBERNETES, load
-from schedproof.binaries.resolve import resolve
+from schedproof.binaries.resolve import paths
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.scheduler_config import SERVED_VERSION
 from schedproof.candidate.shipped import find_candidate
-from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
+from schedproof.clusters.embedded.minimal import LeanCluster
+from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.foundation.progress import ConsoleProgress
 
 PACKAGE = "k8s.io/kubernetes/test/integration/scheduler_perf/misc"
@@ -103,8 +104,8 @@ def main() -> None:
     parser.add_argument("--case", default="SchedulingBasic/500Nodes")
     parser.add_argument("--times", type=int, default=3)
     arguments = parser.parse_args()
-    found = resolve((*BINARIES, BINARY), kubernetes=DEFAULT_KUBERNETES, explicit={}, progress=ConsoleProgress())
-    binaries = {name: binary.path for name, binary in found.items()}
+    assert EMBEDDED.minimal is not None
+    binaries = paths((*EMBEDDED.minimal.binaries, BINARY), DEFAULT_KUBERNETES, {}, ConsoleProgress())
     program = compiled(cache_dir() / "upstream")
     write = sys.stdout.write
     for number in range(arguments.times):

@@ -25,8 +25,8 @@ from schedproof.binaries.download import DownloadError, unreachable
 from schedproof.binaries.release import published_checksum
 from schedproof.binaries.resolve import Origin, locate, resolve
 from schedproof.cli.main import main
-from schedproof.clusters.embedded import cluster as embedded
-from schedproof.clusters.kind import cluster as kind
+from schedproof.clusters.embedded.registration import EMBEDDED
+from schedproof.clusters.kind.registration import KIND
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError, UsageError
 from schedproof.foundation.progress import SilentProgress
@@ -88,7 +88,7 @@ def parts() -> list[Path]:
 # -- what the lock file says
 
 
-@pytest.mark.parametrize("name", sorted({*embedded.BINARIES, "kind"}))
+@pytest.mark.parametrize("name", sorted({*EMBEDDED.binaries, "kind"}))
 def test_binaries_of_embedded_clusters_are_published_over_https(name: str) -> None:
     build = lock.load().builds()[name]
     assert build.release is not None
@@ -150,7 +150,7 @@ def test_releases_of_all_layouts_are_downloaded_checked_and_found_again(
     for name in ("prometheus", "node_exporter", "kind"):
         lock_checksum(monkeypatch, name, "")
     lock_checksum(monkeypatch, "kwok", sha256(script(banner("kwok")).encode()))
-    names = sorted({*embedded.BINARIES, "kind"})
+    names = sorted({*EMBEDDED.binaries, "kind"})
     for name in names:
         server.publish(name, script(banner(name)).encode())
     found = resolve(names, progress=SilentProgress())
@@ -504,7 +504,7 @@ def test_without_a_reachable_server_the_binaries_are_built_and_one_line_reports_
     monkeypatch.setattr(download, "SERVER_REACHED", BRIEF)
     monkeypatch.setenv("SCHEDPROOF_RELEASES", request.getfixturevalue(kind))
     progress = RecordedProgress()
-    found = resolve(embedded.BINARIES, progress=progress)
+    found = resolve(EMBEDDED.binaries, progress=progress)
     assert {binary.origin for binary in found.values()} == {Origin.BUILT}
     assert sum("cannot be reached" in line for line in progress.lines) == 1
     assert not parts()
@@ -568,7 +568,7 @@ def test_http_proxy_and_no_proxy_are_respected(
     assert unreachable(["http://releases.invalid"])
 
 
-@pytest.mark.parametrize("name", sorted(set(kind.BINARIES) - {"kwok"}))
+@pytest.mark.parametrize("name", sorted(set(KIND.binaries) - {"kwok"}))
 def test_binaries_of_kind_clusters_have_a_release(name: str) -> None:
     assert lock.load().builds()[name].asset(name) is not None
 

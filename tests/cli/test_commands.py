@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shlex
@@ -18,6 +19,7 @@ from schedproof.binaries.resolve import Origin, Resolved
 from schedproof.candidate.shipped import find_candidate, shipped_names
 from schedproof.cli import prefetch as prefetching
 from schedproof.cli.main import _COMMANDS, command_line, main
+from schedproof.clusters.kinds import KINDS
 from schedproof.documents.suggestions import did_you_mean_one_of
 from schedproof.foundation.content import content
 from schedproof.judge.catalogue import CATALOGUE
@@ -89,7 +91,8 @@ def test_prefetch_gets_all_binaries_of_a_cluster_and_compiles_plugins(
     monkeypatch.setattr(prefetching, "resolve", resolved)
     monkeypatch.setattr(prefetching, "scheduler_binary", lambda *_, name, **__: f"compiled {name}")
     monkeypatch.setattr(prefetching, "build_probe", lambda *_, name, **__: f"probe of {name}")
-    monkeypatch.setattr(prefetching, "_node_image", lambda *_: "the image")
+    of_kind = dataclasses.replace(KINDS["kind"], fetch=lambda *_: iter(["node image: the image"]))
+    monkeypatch.setattr(prefetching, "KINDS", {**KINDS, "kind": of_kind})
     lines = output_of(
         capsys, "prefetch", "least-traffic-plugin", "least-traffic-extender", "--cluster=kind"
     ).splitlines()

@@ -12,12 +12,12 @@ from schedproof.binaries.goversion import GoVersion
 from schedproof.binaries.resolve import Origin, Resolved
 from schedproof.binaries.toolchain import Go
 from schedproof.cli.doctor import doctor
-from schedproof.cli.doctor.check import Check
 from schedproof.cli.doctor.doctor import Machine, diagnose
-from schedproof.cli.doctor.kind import KindHost
-from schedproof.clusters.embedded import cluster as embedded
-from schedproof.clusters.kind import cluster as kind
+from schedproof.clusters.embedded.registration import EMBEDDED
+from schedproof.clusters.health import Check
 from schedproof.clusters.kind.docker import DockerInfo
+from schedproof.clusters.kind.health import KindHost, kind_health
+from schedproof.clusters.kind.registration import KIND
 from schedproof.foundation.errors import HostError, UsageError
 
 GIB = 1 << 30
@@ -65,7 +65,7 @@ def default_policy(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_complete_machine_passes_with_no_remedies():
     found = checks()
     assert all(check.ok and not check.remedy for check in found.values())
-    assert set(embedded.BINARIES) <= set(found)
+    assert set(EMBEDDED.binaries) <= set(found)
     assert "docker" not in found
     assert found["etcd"].found == "3.6.8, /x/etcd (cache)"
 
@@ -255,14 +255,14 @@ def test_this_machine_is_inspected_without_creating_the_cache(tmp_path: Path, mo
 
 
 def kind_checks(docker: KindHost = DOCKER, host: Machine = FINE) -> dict[str, Check]:
-    return checks(host, cluster="kind", kind_host=docker)
+    return checks(host, cluster="kind", health=lambda _: kind_health(docker))
 
 
 @pytest.mark.usefixtures("lacking")
 def test_a_kind_cluster_needs_docker_and_its_own_binaries():
     found = kind_checks()
     assert all(check.ok and not check.remedy for check in found.values())
-    assert set(kind.BINARIES) <= set(found)
+    assert set(KIND.binaries) <= set(found)
     assert not {"etcd", "kube-apiserver", "containerd"} & set(found)
     assert (found["docker"].found, found["node image"].found) == ("28.0.1, cgroup v2", "there")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from schedproof.clusters.embedded.cluster import BINARIES, required_binaries
+from schedproof.clusters.embedded.cluster import required_binaries
+from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.clusters.spec import REAL_EXPORTERS, load_spec
 from schedproof.foundation.content import content
 
@@ -19,4 +20,4 @@ from schedproof.foundation.content import content
 )
 def test_only_binaries_that_the_cluster_starts_are_required(nodes: int, readings: bool, unneeded: set[str]) -> None:
     spec = load_spec(content("clusters", "embedded.yaml"), count=nodes)
-    assert set(BINARIES) - set(required_binaries(spec, readings=readings)) == unneeded
+    assert set(EMBEDDED.binaries) - set(required_binaries(spec, readings=readings)) == unneeded

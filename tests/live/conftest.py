@@ -21,8 +21,8 @@ import pytest
 import slots
 
 from schedproof.binaries.resolve import resolve
-from schedproof.clusters.kind import cluster as kind
 from schedproof.clusters.kind.docker import docker, require_docker
+from schedproof.clusters.kind.registration import KIND
 from schedproof.clusters.node_image.image_choice import obtain_images
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError, SchedproofError
@@ -285,7 +285,7 @@ def _no_docker() -> str:
 @functools.cache
 def _prepare_kind() -> None:
     """Build everything once, which takes minutes, before any test waits for it."""
-    resolve(kind.BINARIES, kubernetes=KUBERNETES, progress=ConsoleProgress())
+    resolve(KIND.binaries, kubernetes=KUBERNETES, progress=ConsoleProgress())
     obtain_images(None, KUBERNETES, ConsoleProgress())
 
 

@@ -25,7 +25,8 @@ from schedproof.benchmark.workloads.reader import load_workload
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
 from schedproof.candidate.shipped import find_candidate
-from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
+from schedproof.clusters.embedded.minimal import LeanCluster
+from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.foundation.content import content
 from schedproof.foundation.progress import ConsoleProgress
 
@@ -443,7 +444,7 @@ TINY: dict[str, dict[str, int]] = {
 def test_each_shipped_workload_can_be_drained(tmp_path: Path) -> None:
     shipped = {file.stem for file in content("fixtures", "workloads").glob("*.yaml")}
     assert set(TINY) == shipped
-    resolved = resolve((*BINARIES, BINARY), kubernetes=DEFAULT_KUBERNETES, progress=ConsoleProgress())
+    resolved = resolve((*EMBEDDED.minimal.binaries, BINARY), kubernetes=DEFAULT_KUBERNETES, progress=ConsoleProgress())
     binaries = {name: entry.path for name, entry in resolved.items()}
     stock = find_candidate("stock")
     for name, parameters in TINY.items():

@@ -20,10 +20,12 @@ from kubernetes.client import VersionApi
 from kubernetes.config import new_client_from_config
 
 from schedproof.benchmark.driver import BINARY, Bound, ChurnLoad, Driver, Pods
-from schedproof.binaries.resolve import resolve
+from schedproof.binaries.lock import DEFAULT_KUBERNETES
+from schedproof.binaries.resolve import paths
 from schedproof.clusters.api import Api, NotFound
 from schedproof.clusters.cluster import NAMESPACE, Rbac
-from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
+from schedproof.clusters.embedded.minimal import LeanCluster
+from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError, HostError
 from schedproof.foundation.processes.ports import listening_socket
@@ -54,7 +56,7 @@ ENOUGH = 60.0
 
 @pytest.fixture(scope="module")
 def binaries() -> dict[str, Path]:
-    return {name: found.path for name, found in resolve((*BINARIES, BINARY), progress=ConsoleProgress()).items()}
+    return paths((*EMBEDDED.minimal.binaries, BINARY), DEFAULT_KUBERNETES, {}, ConsoleProgress())
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pytest
 
 import schedproof
 from schedproof.binaries.resolve import locate, setting
-from schedproof.clusters.embedded.cluster import BINARIES
+from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.history.world import RESERVED
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.run.rejudge import rejudge
@@ -381,7 +381,7 @@ def ordinary(shells: Any) -> Iterator[Shell]:
             os.chown(folder, NOBODY, NOBODY)
         binaries = home / "binaries"
         binaries.mkdir()
-        for name, found in locate(BINARIES).items():
+        for name, found in locate(EMBEDDED.binaries).items():
             assert found is not None, f"{name} is missing: schedproof run least-traffic-extender gets it"
             _link_or_copy(found.path, binaries / name)
             shell.env[setting(name)] = str(binaries / name)

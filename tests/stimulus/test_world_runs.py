@@ -44,8 +44,15 @@ class Runs:
     def __init__(self, world: World) -> None:
         self.world = world
         self.nodes = NodeChanges(world.context, world.sight)
+        world.server.controllers.setdefault("nodes", []).append(self._play)
         candidate = CandidateChanges(world.context, world.expect)
         self.runs = WorldRuns(world.context, world.pods, self.nodes, world.sight, world.expect, candidate)
+
+    def _play(self, what: str, node: dict[str, Any]) -> None:
+        """Hold the Lease of a node that registers, as kwok does."""
+        name = node["metadata"]["name"]
+        if what == "ADDED" and name not in self.world.server.names("leases"):
+            self.world.server.store("leases", {"metadata": {"name": name}}, "kube-node-lease")
 
     def schedule(self, choose: Callable[[dict[str, Any], dict[str, list[Any]]], str]) -> None:
         """Have the candidate bind a pod to the node that is chosen of all nodes and what is against each.

@@ -22,8 +22,8 @@ from schedproof.benchmark.stage import Stage
 from schedproof.benchmark.workloads.workload import Workload
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import PluginSpec
-from schedproof.clusters.embedded.minimal import Lean, LeanCluster
-from schedproof.clusters.kind.minimal import LeanKindCluster
+from schedproof.clusters.kinds import KINDS
+from schedproof.clusters.minimal import Lean
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
 from schedproof.foundation.errors import CandidateError, UsageError
 from schedproof.foundation.progress import Progress
@@ -44,7 +44,7 @@ class BenchPlan:
     """What to measure. `contestants`: by name, the baseline first; `blocks`: rounds of each contestant in each mode.
 
     `families`: by the name of each workload, the name that it shares with its variants of other node counts.
-    `node_image`: of kind's nodes; None on an embedded cluster.
+    `cluster`: its kind. `node_image`: of its nodes; None if they have none.
     """
 
     contestants: Mapping[str, Candidate]
@@ -56,13 +56,10 @@ class BenchPlan:
     folder: Path
     kubernetes: str
     binaries: Mapping[str, Path]
+    cluster: str = "embedded"
     node_image: str | None = None
     sweep: bool = False
     phases: bool = False
-
-    @property
-    def cluster(self) -> str:
-        return "embedded" if self.node_image is None else "kind"
 
     @property
     def baseline(self) -> str:
@@ -162,9 +159,9 @@ class Bench:
 
     def _cluster(self, logs: Path, *, audited: bool) -> Lean:
         plan = self.plan
-        if plan.node_image is not None:
-            return LeanKindCluster(plan.kubernetes, plan.binaries, plan.node_image, logs, audited=audited)
-        return LeanCluster(plan.kubernetes, plan.binaries, logs, audited=audited)
+        minimal = KINDS[plan.cluster].minimal
+        assert minimal is not None
+        return minimal.start(plan.kubernetes, plan.binaries, plan.node_image, logs, audited)
 
     @contextlib.contextmanager
     def _excusing(self, workload: Workload, name: str) -> Iterator[None]:

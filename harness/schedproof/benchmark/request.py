@@ -18,10 +18,8 @@ from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
 from schedproof.candidate.kinds import WorldSpec
 from schedproof.candidate.scheduler_config import scoring_all_nodes
-from schedproof.clusters.embedded import minimal as lean
-from schedproof.clusters.kind import minimal as lean_kind
-from schedproof.clusters.kind.docker import require_docker
-from schedproof.clusters.node_image.image_choice import obtain_images
+from schedproof.clusters.kinds import KINDS, MEASURED
+from schedproof.clusters.registration import Minimal
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.errors import HostError, UsageError
 from schedproof.foundation.private import make_private
@@ -30,7 +28,6 @@ from schedproof.run.candidates import find_candidates
 
 DEFAULT_BASELINE = "stock"
 DEFAULT_WORKLOAD = "basic"
-CLUSTERS = ("embedded", "kind")
 _MOST_ROUNDS = 1_000
 
 
@@ -39,8 +36,9 @@ class Request:
     """The options of a benchmark. `candidates` and `baseline`: files, folders or names.
 
     `workloads`: files or names; with `scheduler_perf`, cases in that file. `nodes` and `pods`: override the workload's
-    own counts; with several node counts it is measured with each. Empty `modes`: all modes. `cluster`: a member of
-    `CLUSTERS`. `node_image`: of kind's node; None: the default of `schedproof run`. `kubernetes`: the minor version.
+    own counts; with several node counts it is measured with each. Empty `modes`: all modes. `cluster`: a kind of
+    cluster that has a minimal one. `node_image`: of its nodes; None: the default of `schedproof run`. `kubernetes`: the
+    minor version.
     """
 
     candidates: Sequence[str]
@@ -82,7 +80,7 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
     for mode in request.modes:
         if mode not in MODES:
             raise UsageError(f"--mode {mode}: unknown mode", remedy=did_you_mean(mode, MODES))
-    _check_cluster(request)
+    minimal = _minimal(request)
     baseline, *found = find_candidates([request.baseline, *request.candidates])
     if request.score_all_nodes:
         baseline, *found = map(scoring_all_nodes, (baseline, *found))
@@ -101,27 +99,28 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
         request.kubernetes, {}, sweep=request.sweep, phases=request.phases,
     )  # fmt: skip
     _require_folder(request.folder)
-    on_kind = request.cluster == "kind"
-    needed = (*(lean_kind.BINARIES if on_kind else lean.BINARIES), BINARY)
-    resolved = resolve(needed, kubernetes=request.kubernetes, explicit=binaries, progress=progress)
+    image = minimal.prepare(request.node_image, request.kubernetes, progress)
+    resolved = resolve((*minimal.binaries, BINARY), kubernetes=request.kubernetes, explicit=binaries, progress=progress)
     return dataclasses.replace(
         plan, binaries={name: binary.path for name, binary in resolved.items()},
-        node_image=obtain_images(request.node_image, request.kubernetes, progress).node if on_kind else None,
+        cluster=request.cluster, node_image=image,
     )  # fmt: skip
 
 
-def _check_cluster(request: Request) -> None:
-    if request.cluster not in CLUSTERS:
+def _minimal(request: Request) -> Minimal:
+    """The minimal cluster of the requested kind."""
+    kind = KINDS.get(request.cluster)
+    if kind is None or kind.minimal is None:
         raise UsageError(
-            f"--cluster {request.cluster} is not supported in benchmarks", remedy=f"use one of {', '.join(CLUSTERS)}"
+            f"--cluster {request.cluster} is not supported in benchmarks", remedy=f"use one of {', '.join(MEASURED)}"
         )
-    if request.cluster == "kind":
-        require_docker()
-    elif request.node_image is not None:
+    if request.node_image is not None and "node_image" not in kind.options:
+        fitting = [name for name in MEASURED if "node_image" in KINDS[name].options]
         raise UsageError(
             f"--node-image is not supported with --cluster {request.cluster}",
-            remedy="leave out --node-image, or use --cluster kind",
+            remedy=f"leave out --node-image, or use --cluster {' or '.join(fitting)}",
         )
+    return kind.minimal
 
 
 def _workloads(name: str, request: Request, families: dict[str, str]) -> list[Workload]:

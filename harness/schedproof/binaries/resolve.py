@@ -53,6 +53,19 @@ class Resolved:
     origin: Origin
 
 
+def paths(
+    names: Sequence[str],
+    kubernetes: str,
+    explicit: Mapping[str, Path],
+    progress: Progress,
+    *,
+    packages: bool = False,
+) -> dict[str, Path]:
+    """Name to path of all `names`; see `resolve`."""
+    found = resolve(names, kubernetes=kubernetes, explicit=explicit, packages=packages, progress=progress)
+    return {name: binary.path for name, binary in found.items()}
+
+
 def resolve(
     names: Sequence[str],
     *,

@@ -8,19 +8,20 @@ import shlex
 from collections.abc import Callable
 
 from schedproof.clusters.embedded.cluster import EmbeddedCluster
+from schedproof.clusters.embedded.registration import start
+from schedproof.clusters.registration import ClusterOptions
 from schedproof.foundation.progress import Progress
 from schedproof.foundation.waiting import until
-from schedproof.run.launch import Settings, launch_embedded
 
 
-def keep_up(settings: Settings, progress: Progress, say: Callable[[str], None]) -> None:
+def keep_up(options: ClusterOptions, progress: Progress, say: Callable[[str], None]) -> None:
     """Start the cluster, `say` how to use it, and return only by an exception; then the cluster is removed.
 
     Raises:
         SchedproofError: it cannot be started, or one of its daemons has ended.
         KeyboardInterrupt: the usual end.
     """
-    with contextlib.closing(launch_embedded(settings, progress, None)) as cluster:
+    with contextlib.closing(start(options, progress, None)) as cluster:
         # Users may send packets to the nodes without `set_load`, which would begin to scrape them.
         cluster.scrape()
         say(_description(cluster))

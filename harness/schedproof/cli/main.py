@@ -22,6 +22,7 @@ from schedproof.cli.judge import judge_again
 from schedproof.cli.output import say
 from schedproof.cli.run import normalize, run_suites
 from schedproof.cli.soak import soak
+from schedproof.clusters.kinds import DEFAULT, ON_THIS_MACHINE
 from schedproof.documents.problems import Problem
 from schedproof.documents.suggestions import nearest
 from schedproof.foundation.console import INTERRUPTED, tell
@@ -251,17 +252,13 @@ def command_line() -> argparse.ArgumentParser:
     )
 
     doctor = command("doctor", show_diagnosis)
-    doctor.add_argument(
-        "--cluster", choices=("embedded", "kind"), default="embedded", help="kind of cluster to prepare for"
-    )
+    doctor.add_argument("--cluster", choices=ON_THIS_MACHINE, default=DEFAULT, help="kind of cluster to prepare for")
     add_options(doctor.add_argument, prefix="", only=("kubernetes",))
     doctor.add_argument("--binary", action="append", default=[], metavar="NAME=PATH", help="as for `schedproof run`")
 
     prefetch = command("prefetch", _prefetch)
     prefetch.add_argument("candidates", nargs="*", metavar="CANDIDATE", help="also compile this plugin")
-    prefetch.add_argument(
-        "--cluster", choices=("embedded", "kind"), default="embedded", help="kind of cluster to prepare for"
-    )
+    prefetch.add_argument("--cluster", choices=ON_THIS_MACHINE, default=DEFAULT, help="kind of cluster to prepare for")
     add_options(prefetch.add_argument, prefix="", only=("kubernetes",))
 
     clean = command("clean", clean_up)
@@ -319,15 +316,14 @@ def _init(arguments: argparse.Namespace) -> int:
 def _cluster_up(arguments: argparse.Namespace) -> int:
     from schedproof.binaries.resolve import explicit_binaries
     from schedproof.cli.cluster_up import keep_up
+    from schedproof.clusters.registration import ClusterOptions
     from schedproof.foundation.progress import ConsoleProgress
-    from schedproof.run.launch import Settings
 
-    settings = Settings(
-        report=Path(), cluster_file=arguments.cluster_file, nodes=arguments.nodes,
-        kubernetes=arguments.kubernetes,
+    options = ClusterOptions(
+        cluster_file=arguments.cluster_file, nodes=arguments.nodes, kubernetes=arguments.kubernetes,
         binaries=explicit_binaries(arguments.binary),
     )  # fmt: skip
-    keep_up(settings, ConsoleProgress(), lambda text: print(text, flush=True))  # noqa: T201
+    keep_up(options, ConsoleProgress(), lambda text: print(text, flush=True))  # noqa: T201
     return 0
 
 

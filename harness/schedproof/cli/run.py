@@ -70,12 +70,13 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
     Each round is compared with the round before; the first with the run that the user names, if any.
     """
     from schedproof.cli.watch import Changes, sources, to_try_again
+    from schedproof.clusters.kinds import LIGHT
     from schedproof.run.candidates import find_candidates
     from schedproof.run.launch import KeptCluster
 
-    if arguments.repeat != 1 or arguments.jobs not in (None, 1) or arguments.cluster != "embedded":
+    if arguments.repeat != 1 or arguments.jobs not in (None, 1) or arguments.cluster not in LIGHT:
         raise UsageError(
-            "--watch uses one embedded cluster and repeats the run itself",
+            f"--watch uses one {' or '.join(LIGHT)} cluster and repeats the run itself",
             remedy="leave out --repeat, --jobs and --cluster",
         )
     folder = (arguments.report or new_results()).absolute()
@@ -156,7 +157,7 @@ def _jobs(request: RunRequest) -> int:
     from schedproof.run.plan import choose_jobs
 
     settings = request.settings
-    if settings.cluster != "embedded" or settings.cluster_name or settings.keep_cluster:
+    if not settings.kind.light or settings.cluster_name or settings.keep_cluster:
         return 1
     return choose_jobs(request.candidates, request.clauses, request.profiles, Durations(settings.effort))
 

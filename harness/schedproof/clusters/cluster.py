@@ -203,6 +203,7 @@ class Cluster(Site, Protocol):
     - `devices-for-resources`: a DeviceClass can stand for an extended resource
     - `empty-cluster`: all nodes can be removed
     - `ending-pods`: pods can be made to end or linger
+    - `foreign-objects`: others have objects in it, of which none is replaced
     - `hold-bindings`: the apiserver can call a webhook of the harness
     - `idle-daemon-sets`: no controller acts on DaemonSets
     - `idle-nodes`: a Node object needs no machine

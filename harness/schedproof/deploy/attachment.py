@@ -92,7 +92,7 @@ class Attachment:
         rbac = candidate.rbac
         self.apiserver: ApiLine | None = None
         """The line of all its components to the apiserver, if it can be cut and there are taps."""
-        self._installed = AppliedObjects(cluster.api, mine=cluster.name != "existing")
+        self._installed = AppliedObjects(cluster.api, mine="foreign-objects" not in cluster.capabilities)
         self._cleanup.callback(self._installed.remove)
         install(self._installed, candidate.install, cluster.namespace)
         self._own = self._identity(

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from schedproof.clusters.kinds import DEFAULT, KINDS, MEASURED
+
 CANDIDATE_HELP = "a candidate.yaml, its folder, or the name of a shipped candidate"
 
 
@@ -68,7 +70,7 @@ KUBERNETES = Option(
 )
 
 CLUSTER_OPTIONS = (
-    Option("cluster", "NAME", "where to run: embedded (default), kind, or existing", default="embedded"),
+    Option("cluster", "NAME", f"where to run: {', '.join(KINDS)} (default: {DEFAULT})", default=DEFAULT),
     Option("cluster-file", "FILE", "embedded, kind: a cluster definition instead of clusters/NAME.yaml", Path),
     Option("nodes", "N", "embedded, kind: the number of identical nodes", count),
     KUBERNETES,
@@ -190,7 +192,7 @@ BENCH_OPTIONS = (
         repeated=True,
     ),
     Option("conformance", "FILE", "a report.json of the same candidates, shown beside the numbers", Path),
-    Option("cluster", "NAME", "where to measure: embedded (default) or kind", default="embedded"),
+    Option("cluster", "NAME", f"where to measure: {', '.join(MEASURED)} (default: {DEFAULT})", default=DEFAULT),
     KUBERNETES,
     Option("node-image", "REF", "kind: the image of the nodes (default: kind's own, or one that is built here)"),
     Option("report", "DIR", "folder for results (default: schedproof-results/TIME)", folder_name),

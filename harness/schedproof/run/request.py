@@ -113,8 +113,8 @@ class RunRequest:
         Raises:
             UsageError: that is so.
         """
-        if self.settings.cluster == "existing":
-            raise UsageError("an existing cluster is one cluster: it cannot be shared", remedy="leave out -n (--jobs)")
+        if why := self.settings.kind.single:
+            raise UsageError(why, remedy="leave out -n (--jobs)")
         if self.settings.keep_cluster or self.settings.cluster_name:
             raise UsageError(
                 "several clusters cannot have one name", remedy="leave out -n (--jobs), or the cluster's name"

@@ -44,7 +44,7 @@ class Surroundings:
         self._world = candidate.world
         self._equipped: list[str] = []
         self._owners: dict[str, dict[str, str]] = {}
-        self._objects = AppliedObjects(cluster.api, mine=cluster.name != "existing")
+        self._objects = AppliedObjects(cluster.api, mine="foreign-objects" not in cluster.capabilities)
         spec = candidate.spec
         names = tuple(r.name for r in spec.config.managed_resources) if isinstance(spec, ExtenderSpec) else ()
         self.changes_nodes = "change-nodes" in cluster.capabilities

@@ -20,10 +20,8 @@ from schedproof.binaries.lock import DEFAULT_KUBERNETES, Build, Lock
 from schedproof.binaries.release import MIRROR, POLICY, Asset, Policy, policy
 from schedproof.binaries.resolve import Resolved, locate, setting
 from schedproof.binaries.toolchain import Go
-from schedproof.cli.doctor.check import GIB, Check, gib
-from schedproof.cli.doctor.kind import KindHost, kind_checks
-from schedproof.clusters.embedded import cluster as embedded
-from schedproof.clusters.kind import cluster as kind
+from schedproof.clusters.health import GIB, Check, Health, gib
+from schedproof.clusters.kinds import KINDS
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.processes.machine import available_memory
 from schedproof.run.plan import fitting_jobs
@@ -91,19 +89,19 @@ def diagnose(
     sandbox_probe: Callable[[], str | None] | None = None,
     servers_probe: Callable[[Iterable[str]], Mapping[str, str]] = unreachable,
     host: Machine | None = None,
-    kind_host: KindHost | None = None,
+    health: Callable[[str], Health] | None = None,
 ) -> list[Check]:
     """Check everything that a schedproof cluster needs, in the order in which to repair it.
 
     Args:
-        cluster: `embedded` or `kind`.
+        cluster: a kind of cluster that needs something of this machine.
         kubernetes: the minor version whose binaries are looked for.
         explicit: binaries named by the caller, as for `resolve`.
         sandbox_probe: makes the namespaces of a cluster; returns None when that works, otherwise what is wrong.
             Without it only the settings that forbid user namespaces are read.
         servers_probe: returns which release servers cannot be reached, and why; called only if a binary is missing.
         host: the machine; this one unless given.
-        kind_host: its Docker; this one's unless given.
+        health: what that kind needs beside binaries, for a minor version of Kubernetes; its own unless given.
 
     Raises:
         UsageError: an unknown minor version, or an unknown policy of downloads.
@@ -111,7 +109,7 @@ def diagnose(
     chosen = policy()
     lock = locked.load()
     host = host or Machine.here()
-    names = kind.BINARIES if cluster == "kind" else embedded.BINARIES
+    names = KINDS[cluster].binaries
     builds = {name: build for name, build in lock.builds(kubernetes).items() if name in names}
     checks = [_system(host), _python(host)]
     missing: dict[str, Source] = {}
@@ -128,11 +126,9 @@ def diagnose(
     checks.append(_go(host, lock, max(build.minimum_go for build in builds.values()), needed=building))
     checks += binaries
     checks += [_ip(host), _sandbox(host, sandbox_probe)]
-    docker = (kind_host or KindHost.here(kubernetes)) if cluster == "kind" else None
-    checks += _space(host, building=building or (docker is not None and docker.making))
-    if docker is not None:
-        checks += kind_checks(docker)
-    return checks
+    more = (health or KINDS[cluster].health)(kubernetes)
+    checks += _space(host, building=building or more.building)
+    return [*checks, *more.checks]
 
 
 def _system(host: Machine) -> Check:

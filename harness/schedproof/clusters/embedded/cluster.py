@@ -15,6 +15,7 @@ from schedproof.binaries import lock as locked
 from schedproof.binaries.versions import version_of
 from schedproof.clusters.cluster import NAMESPACE, Identity, Rbac
 from schedproof.clusters.embedded.control_plane import ControlPlane, EmbeddedSecondApiServer
+from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.clusters.nodes import wait_gone, wait_ready
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import Exporters
@@ -27,18 +28,13 @@ from schedproof.daemons.prometheus import Prometheus, start_prometheus
 from schedproof.traffic.pushed import IdleReadings
 from schedproof.traffic.readings import made_up_address, node_labels
 
-BINARIES = (
-    "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "prometheus", "node_exporter",
-)  # fmt: skip
-"""All binaries that an embedded cluster may need; `required_binaries` returns those of a specification."""
-
 
 def required_binaries(spec: ClusterSpec, *, readings: bool) -> tuple[str, ...]:
     """Return the binaries that `EmbeddedCluster` starts: Prometheus for readings, exporters only if they are real."""
     unneeded = {"prometheus"} if not readings else set()
     if not _has_exporters(spec, readings=readings):
         unneeded.add("node_exporter")
-    return tuple(name for name in BINARIES if name not in unneeded)
+    return tuple(name for name in EMBEDDED.binaries if name not in unneeded)
 
 
 _DEVICES_FOR_RESOURCES = (1, 36)

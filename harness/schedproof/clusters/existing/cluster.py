@@ -130,7 +130,7 @@ class ExistingCluster:
         real = any(runtime and not runtime.startswith(f"{SIMULATED_RUNTIME}:") for runtime in runtimes)
         self.workload_image = _common_pause(usable)
         self.capabilities = frozenset(
-            {"default-scheduler", "scripted-metrics", "real-pods" if real else "ending-pods"}
+            {"default-scheduler", "foreign-objects", "scripted-metrics", "real-pods" if real else "ending-pods"}
             | ({"audit"} if self.audit_log is not None else set())
             | ({"change-nodes", "idle-nodes"} if self._options.allow_node_changes else set())
             | ({"hold-bindings"} if self._options.callback_address else set())

@@ -36,7 +36,6 @@ from schedproof.foundation.private import make_private
 from schedproof.foundation.progress import Progress
 from schedproof.traffic.readings import Reader, node_labels, wait_scraped
 
-BINARIES = ("kind", "kube-scheduler", "kwok", "node_exporter", "prometheus")
 KEPT_NAME = "schedproof"
 """The default name of a cluster that is kept."""
 
@@ -46,7 +45,7 @@ class KindCluster:
 
     Args:
         spec: the workers.
-        binaries: name to path, for all of `BINARIES`.
+        binaries: name to path, for all of `KIND.binaries` (registration).
         logs: the folder for the audit log, and for the logs of kind and of processes on this machine.
         progress: shows every part of the start.
         images: references in this machine's Docker.

@@ -7,23 +7,18 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from schedproof.clusters import bootstrap
 from schedproof.clusters.api import Api
-from schedproof.clusters.cluster import NAMESPACE, Identity, Rbac
+from schedproof.clusters.cluster import Identity, Rbac
 from schedproof.clusters.kind.cli import first_process
 from schedproof.clusters.kind.docker import require_docker
 from schedproof.clusters.kind.nodes import KindNodes
+from schedproof.clusters.minimal import LeanBase
 from schedproof.clusters.monitoring import CONTROL_PLANE
 from schedproof.clusters.nodes import wait_ready
 from schedproof.clusters.spec import KindSpec
-from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import opened_host
-from schedproof.daemons.readings_server import ReadingsServer
-from schedproof.foundation.processes.sandbox import Process
-
-BINARIES = ("kind", "kube-scheduler", "readings-server")
 
 _TAINTED = {"spec": {"taints": [{"key": CONTROL_PLANE, "effect": "NoSchedule"}]}}
 _ON_CONTROL_PLANE_ONLY = {
@@ -34,14 +29,14 @@ _ON_CONTROL_PLANE_ONLY = {
 }
 
 
-class LeanKindCluster:
-    """A minimal cluster (`embedded.minimal.Lean`): one container, kind's control plane; other nodes are objects.
+class LeanKindCluster(LeanBase):
+    """A minimal cluster (`clusters.minimal.Lean`): one container, kind's control plane; other nodes are objects.
 
     kind's own pods stay, including kube-scheduler, which runs beside a second scheduler in any cluster.
 
     Args:
         kubernetes: the minor version.
-        binaries: name to path, for all of `BINARIES`.
+        binaries: name to path, for all of its registration.
         image: of the node, in this machine's Docker.
         logs: the folder for the logs.
         audited: whether the apiserver writes an audit log, which slows every request.
@@ -51,20 +46,12 @@ class LeanKindCluster:
     """
 
     name = "kind"
-    hosting = None
-    callback_address = "127.0.0.1"
-    namespace = NAMESPACE
-    capabilities: frozenset[str] = frozenset()
-    device = "eth0"
-    targets_servers: Mapping[str, TargetsServer] = MappingProxyType({})  # `readings` answers by itself
-    daemons: Sequence[Process] = ()
 
     def __init__(
         self, kubernetes: str, binaries: Mapping[str, Path], image: str, logs: Path, *, audited: bool = False
     ) -> None:
-        self.kubernetes = kubernetes
+        super().__init__(kubernetes)
         self._docker = require_docker()
-        self._closing = contextlib.ExitStack()
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)
             self._start(binaries, image, logs, audited=audited)
@@ -85,9 +72,7 @@ class LeanKindCluster:
         self.token = bootstrap.harness_token(self._admin)
         self.api = Api(self._admin.url, self._ca, token=self.token)
         self.admin_kubeconfig = self.identity("schedproof-driver", Rbac(cluster_roles=("cluster-admin",))).kubeconfig
-        self.readings = ReadingsServer(binaries["readings-server"], self.host.logs)
-        self._closing.callback(self.readings.close)
-        self.prometheus_url = self.readings.url
+        self._serve_readings(binaries)
         self.timings = {"total": time.monotonic() - begin}
 
     def _separate_pods(self, node: str) -> None:
@@ -110,7 +95,3 @@ class LeanKindCluster:
 
     def versions(self) -> Mapping[str, str]:
         return {"kubernetes": self.api.version(), "cluster": self.name, "docker": self._docker.version}
-
-    def close(self) -> None:
-        """Delete the cluster, and end all its processes. Safe to call twice."""
-        self._closing.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterator, Sequence
 
+from schedproof.clusters.kinds import KINDS
 from schedproof.foundation.counted import counted
 from schedproof.judge.verdict import Verdict
 from schedproof.run.result import CandidateResult, RunResult
@@ -34,10 +35,10 @@ def gaps(result: RunResult) -> Iterator[str]:
             yield f"{name}: it claims the profile {profile}, but none of the selected clauses of this profile applies"
         if not judged and tested.error is None:
             yield f"{name}: nothing was tried"
-    if result.cluster == "existing" and not result.is_empty:
+    if not KINDS[result.cluster].local and not result.is_empty:
         yield (
-            "deadlines include time in which the cluster's machines were overloaded: with --cluster existing, the time "
-            "that processes wait for a CPU cannot be measured"
+            f"deadlines include time in which the cluster's machines were overloaded: with --cluster {result.cluster}, "
+            "the time that processes wait for a CPU cannot be measured"
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.clusters.kinds import KINDS
 from schedproof.foundation.console import INTERRUPTED, open_console, tell
 from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import HostError, SchedproofError
@@ -134,7 +135,7 @@ class LiveReport:
             yield from describe_changes(change)
         longest = max((seconds for name, seconds in result.timings.items() if "/" in name), default=0.0)
         text = more_jobs(result.jobs, time.monotonic() - self._begin, self._idleness.share(), longest)
-        if text and result.cluster == "embedded":
+        if text and KINDS[result.cluster].light:
             yield text
 
     def _error(self) -> SchedproofError | None:

@@ -28,7 +28,7 @@ class GroupChanges:
         self._gang = gang
         self._pods, self._expect = pods, expect
         self._count = 0
-        self._objects = AppliedObjects(context.api, mine=context.trial.cluster.name != "existing")
+        self._objects = AppliedObjects(context.api, mine="foreign-objects" not in context.trial.cluster.capabilities)
 
     def create(self, count: int, size: int, **spec: Any) -> list[list[Pod]]:
         """Create `count` groups of `size` pods, in turns: one member of each group, then the next, and so on."""

@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from schedproof.candidate.subjects import Subject
-from schedproof.clusters.api import Manifest, side_by_side
+from schedproof.clusters.api import Manifest, NotFound, side_by_side
 from schedproof.clusters.nodes import CORDONED, is_ready
 from schedproof.clusters.spec import NodeSpec
 from schedproof.daemons.kwok import UNPLAYED
 from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
+from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.acts import Emptied
 from schedproof.oracle.resources import allocatable
 from schedproof.stimulus.context import Context
@@ -34,6 +35,8 @@ UNUSUAL_NAMES: Mapping[str, str] = MappingProxyType(
     }
 )  # fmt: skip
 """Node names and addresses: one name is a regular expression that fully matches others; two differ at the end."""
+_LEASES = "kube-node-lease"
+"""The namespace of the Leases of nodes."""
 
 
 class NodeChanges:
@@ -285,13 +288,29 @@ class NodeChanges:
             metadata = {key: node["metadata"].get(key) for key in ("name", "labels", "annotations")}
             self._absent[name] = {**node, "metadata": metadata}
         for name in names:
+            # Kubernetes removes it later, after a new one may have begun to use it.
+            self._api.delete_if_there("leases", name, _LEASES)
             self._api.delete("nodes", name)
         self._await_gone(names)
 
     def rejoin(self, name: str) -> None:
-        """Register a removed node again, as it was."""
-        self._api.create("nodes", self._absent.pop(name))
+        """Register a removed node again, as it was; a node that joined also runs pods again."""
+        node = self._api.create("nodes", self._absent.pop(name))
         self._await_recorded(name, is_ready)
+        if name in self._added and UNPLAYED not in node["metadata"].get("labels", {}):
+            self._await_played(name)
+
+    def _await_played(self, name: str) -> None:
+        """Wait until kwok holds the Lease of a node: before, it runs none of its pods."""
+
+        def probe() -> None:
+            self._recorder.check()
+            try:
+                self._api.get("leases", name, _LEASES)
+            except NotFound:
+                raise NotYet("it has no Lease") from None
+
+        wait_for(probe, NODE_READY, what=f"kwok to run pods of node {name}", poll=0.05)
 
     def undo(self) -> bool:
         """Undo all changes, and return whether there were any."""

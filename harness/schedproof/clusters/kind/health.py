@@ -6,7 +6,7 @@ import dataclasses
 import shutil
 from collections.abc import Iterator
 
-from schedproof.cli.doctor.check import GIB, Check, gib
+from schedproof.clusters.health import GIB, Check, Health, gib
 from schedproof.clusters.kind.docker import DockerInfo, image_present, require_docker
 from schedproof.clusters.node_image.debian import missing_tools
 from schedproof.clusters.node_image.images import archive_path, our_images
@@ -52,7 +52,12 @@ class KindHost:
         return not self.images and not self.archive
 
 
-def kind_checks(host: KindHost) -> Iterator[Check]:
+def kind_health(host: KindHost) -> Health:
+    """What a kind cluster needs of a machine's Docker."""
+    return Health(list(_checks(host)), building=host.making)
+
+
+def _checks(host: KindHost) -> Iterator[Check]:
     """The checks for a kind cluster, in the order in which to repair what is missing."""
     if isinstance(host.docker, HostError):
         yield Check("docker", ok=False, found=host.docker.message, remedy=host.docker.remedy)

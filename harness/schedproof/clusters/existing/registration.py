@@ -1,0 +1,96 @@
+"""The registration of clusters that others run, and the checks of the options about one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedproof.clusters.registration import ClusterKind, ClusterOptions, flag
+from schedproof.foundation.errors import UsageError
+from schedproof.foundation.progress import Progress
+from schedproof.foundation.redaction import SECRETS
+
+if TYPE_CHECKING:
+    from schedproof.clusters.existing.cluster import ExistingCluster
+
+_PREFIX = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
+
+
+def _start(
+    options: ClusterOptions,
+    progress: Progress,
+    logs: Path | None,
+    *,
+    readings: bool = True,  # noqa: ARG001
+) -> ExistingCluster:
+    """See `Starter`. Its Prometheus is the user's."""
+    from schedproof.binaries.resolve import paths
+    from schedproof.clusters.existing.access import check_kubeconfig
+    from schedproof.clusters.existing.cluster import DEFAULT_PREFIX, ExistingCluster, ExistingOptions, binaries_for
+
+    assert options.kubeconfig is not None
+    assert options.prometheus is not None
+    assert logs is not None
+    check_kubeconfig(options.kubeconfig, options.context or "")
+    described = ExistingOptions(
+        options.kubeconfig, options.prometheus, options.context or "",
+        options.namespace_prefix or DEFAULT_PREFIX, options.allow_node_changes, options.audit_log,
+        options.callback_address or "",
+    )  # fmt: skip
+    with progress.step(
+        f"connecting to the cluster in {options.kubeconfig}",
+        why="one run at a time; leftovers of an earlier run are removed first",
+    ):
+        return ExistingCluster(
+            described,
+            lambda kubernetes: paths(binaries_for(described), kubernetes, options.binaries, progress),
+            logs,
+        )
+
+
+def _check(options: ClusterOptions) -> None:
+    SECRETS.learn({"": options.prometheus or ""})
+    for field, what in (
+        ("kubeconfig", "FILE: that of the cluster"),
+        ("prometheus", "URL: of a Prometheus server that scrapes node_exporter on every node"),
+    ):
+        if getattr(options, field) is None:
+            raise UsageError(f"--cluster existing needs {flag(field)}", remedy=f"{flag(field)} {what}")
+    if options.audit_log is not None and not options.audit_log.is_file():
+        raise UsageError(
+            f"--audit-log {options.audit_log}: the file does not exist",
+            remedy="name the file that the apiserver writes, or leave it out: clauses that need it are skipped",
+        )
+    if options.namespace_prefix is not None and not _PREFIX.fullmatch(options.namespace_prefix):
+        raise UsageError(
+            f"--namespace-prefix {options.namespace_prefix}: not the beginning of a valid namespace name",
+            remedy="use up to 30 lower-case letters, digits and dashes, beginning with a letter",
+        )
+    if options.callback_address is not None:
+        _check_callback(options.callback_address)
+
+
+def _check_callback(address: str) -> None:
+    import ipaddress
+    import socket
+
+    try:
+        # A certificate is made for it.
+        ipaddress.ip_address(address)
+        socket.create_server((address, 0)).close()
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"--callback-address {address}: this machine cannot listen there: {error}",
+            remedy="name one of this machine's IP addresses, at which the apiserver reaches it; or leave it out",
+        ) from error
+
+
+EXISTING = ClusterKind(
+    "existing", _start,
+    options=(
+        "kubeconfig", "context", "prometheus", "namespace_prefix", "allow_node_changes", "audit_log",
+        "callback_address",
+    ),
+    check=_check, single="an existing cluster is one cluster: it cannot be shared", local=False,
+)  # fmt: skip
