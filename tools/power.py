@@ -2,7 +2,8 @@
 
 A random sample of changes (tools/go_mutants: a branch or a statement without effect, an operand left out, an operator
 turned into its opposite) is drawn from the packages of `AREAS`, as many from each. One at a time is built into a
-kube-scheduler, and tried as a user tries the stock scheduler: all that it claims, up to the first clause that fails.
+kube-scheduler, and tried as a user tries the stock scheduler: all that it claims, up to the first clause that fails;
+in some areas also with the reference extender (`_MORE`).
 
 Each result is added as a line to fixtures/power.jsonl, so that the next run continues there. A change that no clause
 finds is read by a person: fixtures/power.yaml says of each whether it changes nothing that can be seen (`equivalent`),
@@ -42,6 +43,8 @@ MODULE = ROOT / "clusters" / "modules" / "kubernetes-1.36"
 KUBERNETES = "k8s.io/kubernetes"
 _SCHEDULER = f"{KUBERNETES}/pkg/scheduler"
 _PLUGINS = f"{_SCHEDULER}/framework/plugins"
+_MORE = {"cycle and events": ["least-traffic-extender"]}
+"""Candidates that a change of an area is tried with beside the stock scheduler, which has no extender."""
 AREAS = {
     "resources": [f"{_PLUGINS}/noderesources"],
     "affinity": [f"{_PLUGINS}/nodeaffinity", f"{_PLUGINS}/interpodaffinity"],
@@ -151,27 +154,37 @@ def tried(change: dict[str, Any], kubernetes: Kubernetes, tree: Path, jobs: int)
     binary = kubernetes.built(change)
     if binary is None:
         return {**result, "outcome": "not built"}
-    report = WORK / "reports" / re.sub(r"\W+", "-", change["id"])
+    for candidate in ("stock", *_MORE.get(change["area"], ())):
+        report = WORK / "reports" / re.sub(r"\W+", "-", f"{change['id']}-{candidate}")
+        ended, failed, unproved, said = _run(candidate, binary, tree, jobs, report)
+        outcome = "found" if failed else "survived" if ended == 0 else "unproved"
+        if outcome == "found":
+            break
+        shutil.rmtree(report, ignore_errors=True)
+    return {
+        **result, "outcome": outcome, "by": failed or unproved, "exit": ended,
+        "seconds": round(time.monotonic() - begin), "said": said[-1000:],
+    }  # fmt: skip
+
+
+def _run(
+    candidate: str, binary: Path, tree: Path, jobs: int, report: Path
+) -> tuple[int, dict[str, str], dict[str, str], str]:
+    """Return the exit code, the codes of the clauses that failed and of those not proved, and what was said first."""
     shutil.rmtree(report, ignore_errors=True)
     ended = run_quietly(
-        [str(tree / ".venv" / "bin" / "schedproof"), "run", "stock", "--fail-fast", "--quiet", "--seed=1",
+        [str(tree / ".venv" / "bin" / "schedproof"), "run", candidate, "--fail-fast", "--quiet", "--seed=1",
          f"--jobs={jobs}", f"--report={report}"],
         cwd=tree, env={**os.environ, "SCHEDPROOF_BINARY_KUBE_SCHEDULER": str(binary)},
     )  # fmt: skip
     clauses = {}
     if (report / "report.json").exists():
-        (candidate,) = json.loads((report / "report.json").read_text())["candidates"]
-        clauses = {clause["id"]: clause for clause in candidate["clauses"]}
+        (judged,) = json.loads((report / "report.json").read_text())["candidates"]
+        clauses = {clause["id"]: clause for clause in judged["clauses"]}
     failed = {name: clause["code"] for name, clause in clauses.items() if clause["outcome"] == "failed"}
     unproved = {name: clause["code"] for name, clause in clauses.items() if clause["outcome"] == "invalid"}
     said = next((clauses[name]["summary"] for name in failed), "") if clauses else ended.stderr
-    outcome = "found" if failed else "survived" if ended.returncode == 0 else "unproved"
-    if outcome == "survived":
-        shutil.rmtree(report)
-    return {
-        **result, "outcome": outcome, "by": failed or unproved, "exit": ended.returncode,
-        "seconds": round(time.monotonic() - begin), "said": said[-1000:],
-    }  # fmt: skip
+    return ended.returncode, failed, unproved, said
 
 
 def earlier(log: Path) -> list[dict[str, Any]]:
