@@ -23,7 +23,8 @@ import pytest
 
 from schedproof.benchmark.driver import BINARY, Driver, Pods
 from schedproof.binaries.resolve import resolve
-from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
+from schedproof.clusters.embedded.minimal import MinimalEmbeddedCluster
+from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.clusters.existing.access import read_access
 from schedproof.foundation.progress import ConsoleProgress
 
@@ -58,17 +59,22 @@ POD: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def binaries() -> dict[str, Path]:
-    return {name: found.path for name, found in resolve((*BINARIES, BINARY), progress=ConsoleProgress()).items()}
+    return {
+        name: found.path
+        for name, found in resolve((*EMBEDDED.minimal.binaries, BINARY), progress=ConsoleProgress()).items()
+    }
 
 
 @pytest.fixture(scope="module")
-def cluster(binaries: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeanCluster]:
-    with contextlib.closing(LeanCluster("1.36", binaries, tmp_path_factory.mktemp("cluster"))) as running:
+def cluster(binaries: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[MinimalEmbeddedCluster]:
+    with contextlib.closing(MinimalEmbeddedCluster("1.36", binaries, tmp_path_factory.mktemp("cluster"))) as running:
         yield running
 
 
 @pytest.fixture
-def driving(binaries: dict[str, Path], cluster: LeanCluster, tmp_path: Path) -> Iterator[Callable[[int], Driver]]:
+def driving(
+    binaries: dict[str, Path], cluster: MinimalEmbeddedCluster, tmp_path: Path
+) -> Iterator[Callable[[int], Driver]]:
     """Gives a driver with so many connections."""
     with contextlib.ExitStack() as ending:
 
@@ -82,7 +88,7 @@ def driving(binaries: dict[str, Path], cluster: LeanCluster, tmp_path: Path) -> 
 
 @pytest.fixture(scope="module")
 def housekeeper(
-    binaries: dict[str, Path], cluster: LeanCluster, tmp_path_factory: pytest.TempPathFactory
+    binaries: dict[str, Path], cluster: MinimalEmbeddedCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Driver]:
     """Puts everything in its place, outside of what is measured."""
     with contextlib.closing(Driver(binaries[BINARY], tmp_path_factory.mktemp("housekeeper"))) as driver:
@@ -152,7 +158,7 @@ def test_bind_by_driver(benchmark: BenchmarkFixture, driving: Callable[[int], Dr
 
 
 def test_create_by_kubernetes_client(
-    benchmark: BenchmarkFixture, housekeeper: Driver, cluster: LeanCluster, tmp_path: Path
+    benchmark: BenchmarkFixture, housekeeper: Driver, cluster: MinimalEmbeddedCluster, tmp_path: Path
 ) -> None:
     """What the harness itself uses, in some threads. It watches nothing."""
     api = read_access(cluster.admin_kubeconfig, "", tmp_path).api()
@@ -165,7 +171,7 @@ def test_create_by_kubernetes_client(
 
 
 def test_create_by_http_client(
-    benchmark: BenchmarkFixture, housekeeper: Driver, cluster: LeanCluster, tmp_path: Path
+    benchmark: BenchmarkFixture, housekeeper: Driver, cluster: MinimalEmbeddedCluster, tmp_path: Path
 ) -> None:
     """The least that Python can do: bodies serialized beforehand, connections kept, answers not parsed."""
     access = read_access(cluster.admin_kubeconfig, "", tmp_path)
@@ -202,7 +208,7 @@ def test_watch_by_driver(benchmark: BenchmarkFixture, housekeeper: Driver, drivi
     measure(benchmark, come_and_go, lambda: None, driving(1).pid, 2 * PODS)
 
 
-def test_watch_by_python(benchmark: BenchmarkFixture, housekeeper: Driver, cluster: LeanCluster) -> None:
+def test_watch_by_python(benchmark: BenchmarkFixture, housekeeper: Driver, cluster: MinimalEmbeddedCluster) -> None:
     """The same by the harness's own watch, in a thread of this process, each event parsed and looked at."""
     watch = cluster.api.watch("pods", cluster.api.list("pods")["metadata"]["resourceVersion"])
     events, taken = 0, 0.0

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from schedproof.binaries.resolve import resolve
-from schedproof.clusters.embedded.cluster import BINARIES, EmbeddedCluster
+from schedproof.clusters.embedded.cluster import EmbeddedCluster
+from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.clusters.spec import load_spec
 from schedproof.foundation.content import content
 from schedproof.foundation.progress import ConsoleProgress
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.live
 def test_warm_start_of_four_nodes(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     """From nothing to: nodes Ready and scraped, identities made. Some parts run beside each other."""
     spec = load_spec(content("clusters", "embedded.yaml"), count=4)
-    resolved = resolve(BINARIES, kubernetes=spec.kubernetes, progress=ConsoleProgress())
+    resolved = resolve(EMBEDDED.binaries, kubernetes=spec.kubernetes, progress=ConsoleProgress())
     binaries = {name: found.path for name, found in resolved.items()}
     started: list[EmbeddedCluster] = []
 

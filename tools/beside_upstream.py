@@ -31,7 +31,7 @@ from schedproof.binaries.resolve import paths
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.scheduler_config import SERVED_VERSION
 from schedproof.candidate.shipped import find_candidate
-from schedproof.clusters.embedded.minimal import LeanCluster
+from schedproof.clusters.embedded.minimal import MinimalEmbeddedCluster
 from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.foundation.progress import ConsoleProgress
 
@@ -86,7 +86,7 @@ def ours(case: str, binaries: dict[str, Path]) -> float:
     """Return the throughput of one drain without its first tenth, in pods per second, of a separate kube-scheduler."""
     with tempfile.TemporaryDirectory() as scratch:
         workload = import_case(sources() / "performance-config.yaml", case)
-        cluster = LeanCluster(DEFAULT_KUBERNETES, binaries, Path(scratch))
+        cluster = MinimalEmbeddedCluster(DEFAULT_KUBERNETES, binaries, Path(scratch))
         stage = Stage(workload, cluster, binaries[BINARY], Path(scratch), seed=1)
         try:
             contestant = Contestant(stage, "stock", as_upstream(), Path(scratch) / "stock")

@@ -9,7 +9,7 @@ import pytest
 
 from schedproof.candidate.subjects import Subject
 from schedproof.stimulus.case import Case
-from schedproof.stimulus.changes.binding_webhook import BindingGate
+from schedproof.stimulus.changes.binding_webhook import BindingWebhook
 from schedproof.stimulus.pods import NEVER_STARTS
 
 MANY = 70
@@ -455,7 +455,7 @@ def test_no_overcommit(case: Case) -> None:
             changed_in_flight(case, gate)
 
 
-def changed_in_flight(case: Case, gate: BindingGate) -> None:
+def changed_in_flight(case: Case, gate: BindingWebhook) -> None:
     """Change a pod while its Binding is in flight. Another pod comes that would fit only on its node, without it."""
     for node in case.nodes.names[1:]:
         case.pods.fill(node, cpu=case.nodes.share("cpu", 1 / 80))

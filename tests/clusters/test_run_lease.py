@@ -10,7 +10,7 @@ import pytest
 
 from schedproof.clusters import run_lease
 from schedproof.clusters.api import Api, Conflict, Manifest, NotFound
-from schedproof.clusters.run_lease import Owner
+from schedproof.clusters.run_lease import RunLease
 from schedproof.foundation.errors import UsageError
 
 
@@ -59,8 +59,8 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_lease, "_DURATION", 0.2)
 
 
-def taken(leases: Leases) -> Owner:
-    return Owner(cast("Api", leases), "r1")
+def taken(leases: Leases) -> RunLease:
+    return RunLease(cast("Api", leases), "r1")
 
 
 def holder(leases: Leases) -> Any:

@@ -25,7 +25,7 @@ from schedproof.benchmark.workloads.reader import load_workload
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
 from schedproof.candidate.shipped import find_candidate
-from schedproof.clusters.embedded.minimal import LeanCluster
+from schedproof.clusters.embedded.minimal import MinimalEmbeddedCluster
 from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.foundation.content import content
 from schedproof.foundation.progress import ConsoleProgress
@@ -449,7 +449,7 @@ def test_each_shipped_workload_can_be_drained(tmp_path: Path) -> None:
     stock = find_candidate("stock")
     for name, parameters in TINY.items():
         folder = tmp_path / name
-        cluster = LeanCluster(DEFAULT_KUBERNETES, binaries, folder)
+        cluster = MinimalEmbeddedCluster(DEFAULT_KUBERNETES, binaries, folder)
         stage = Stage(load_workload(name, parameters=parameters), cluster, binaries[BINARY], folder, seed=1)
         try:
             contestant = Contestant(stage, "stock", stock, folder / "stock")

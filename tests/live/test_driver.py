@@ -24,7 +24,7 @@ from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import paths
 from schedproof.clusters.api import Api, NotFound
 from schedproof.clusters.cluster import NAMESPACE, Rbac
-from schedproof.clusters.embedded.minimal import LeanCluster
+from schedproof.clusters.embedded.minimal import MinimalEmbeddedCluster
 from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError, HostError
@@ -60,8 +60,8 @@ def binaries() -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def cluster(binaries: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeanCluster]:
-    with contextlib.closing(LeanCluster("1.36", binaries, tmp_path_factory.mktemp("cluster"))) as running:
+def cluster(binaries: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[MinimalEmbeddedCluster]:
+    with contextlib.closing(MinimalEmbeddedCluster("1.36", binaries, tmp_path_factory.mktemp("cluster"))) as running:
         yield running
 
 
@@ -80,7 +80,7 @@ def driving(binaries: dict[str, Path], tmp_path: Path) -> Iterator[Callable[[Pat
 
 @pytest.fixture(scope="module")
 def shared(
-    cluster: LeanCluster, binaries: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+    cluster: MinimalEmbeddedCluster, binaries: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Driver]:
     with contextlib.closing(Driver(binaries[BINARY], tmp_path_factory.mktemp("driver"))) as driver:
         driver.connect(cluster.admin_kubeconfig)
@@ -124,7 +124,7 @@ def binder(api: Api) -> Iterator[None]:
         thread.join()
 
 
-def test_nodes_equal_the_template_except_for_name_and_labels(driver: Driver, cluster: LeanCluster) -> None:
+def test_nodes_equal_the_template_except_for_name_and_labels(driver: Driver, cluster: MinimalEmbeddedCluster) -> None:
     found = existing(cluster.api, "nodes")
     assert sorted(found) == sorted(NODES)
     for number, name in enumerate(NODES):
@@ -133,7 +133,9 @@ def test_nodes_equal_the_template_except_for_name_and_labels(driver: Driver, clu
         assert found[name]["status"]["addresses"] == [{"type": "Hostname", "address": name}]
 
 
-def test_requests_of_a_measured_scheduler_are_exempt_from_priority_and_fairness(cluster: LeanCluster) -> None:
+def test_requests_of_a_measured_scheduler_are_exempt_from_priority_and_fairness(
+    cluster: MinimalEmbeddedCluster,
+) -> None:
     """API Priority and Fairness names in each answer the FlowSchema of the request."""
     schema = cluster.api.get("flowschemas", NAMESPACE)
     assert schema["spec"]["priorityLevelConfiguration"]["name"] == "exempt"
@@ -147,11 +149,13 @@ def test_requests_of_a_measured_scheduler_are_exempt_from_priority_and_fairness(
     wait_for(probe, SEEN, what="the FlowSchema to apply")
 
 
-def test_a_namespace_has_its_default_service_account(driver: Driver, cluster: LeanCluster) -> None:
+def test_a_namespace_has_its_default_service_account(driver: Driver, cluster: MinimalEmbeddedCluster) -> None:
     assert cluster.api.get("serviceaccounts", "default", "bench")
 
 
-def test_rows_agree_with_the_objects_of_the_apiserver(driver: Driver, cluster: LeanCluster, tmp_path: Path) -> None:
+def test_rows_agree_with_the_objects_of_the_apiserver(
+    driver: Driver, cluster: MinimalEmbeddedCluster, tmp_path: Path
+) -> None:
     created = driver.create(pods("g", 100, POD, LARGE))
     assert driver.wait("g", 0.0) == Bound(0, 100)
     assert driver.bind("g", NODES).pods == 100
@@ -188,7 +192,7 @@ def test_arrivals_are_sent_when_they_are_due(driver: Driver, tmp_path: Path) -> 
         assert row.intended <= row.sent < row.answered
 
 
-def test_one_at_a_time_waits_for_each_binding(driver: Driver, cluster: LeanCluster, tmp_path: Path) -> None:
+def test_one_at_a_time_waits_for_each_binding(driver: Driver, cluster: MinimalEmbeddedCluster, tmp_path: Path) -> None:
     with binder(cluster.api):
         assert driver.one_at_a_time(pods("g", 5), ENOUGH) == Bound(5, 5)
     rows = driver.rows("g", tmp_path / "rows.csv")
@@ -198,7 +202,7 @@ def test_one_at_a_time_waits_for_each_binding(driver: Driver, cluster: LeanClust
 
 
 def test_pauses_between_single_pods_are_shares_of_the_longest_latency(
-    driver: Driver, cluster: LeanCluster, tmp_path: Path
+    driver: Driver, cluster: MinimalEmbeddedCluster, tmp_path: Path
 ) -> None:
     with binder(cluster.api):
         assert driver.one_at_a_time(pods("g", 5), ENOUGH, pauses=[1.0, 1.0, 0.5, 0.0, 1.0]) == Bound(5, 5)
@@ -216,7 +220,7 @@ def test_one_at_a_time_ends_with_a_pod_that_is_not_bound(driver: Driver) -> None
     assert driver.one_at_a_time(pods("g", 5), 0.1) == Bound(0, 1)
 
 
-def test_deleting_a_group_keeps_other_groups(driver: Driver, cluster: LeanCluster) -> None:
+def test_deleting_a_group_keeps_other_groups(driver: Driver, cluster: MinimalEmbeddedCluster) -> None:
     driver.create(pods("g", 20))
     driver.create(pods("h", 1))
     assert driver.delete("g").pods == 20
@@ -228,7 +232,7 @@ def test_deleting_a_group_keeps_other_groups(driver: Driver, cluster: LeanCluste
 
 
 def test_emptying_a_namespace_deletes_all_pods(
-    driver: Driver, driving: Callable[[Path], Driver], cluster: LeanCluster
+    driver: Driver, driving: Callable[[Path], Driver], cluster: MinimalEmbeddedCluster
 ) -> None:
     """Also pods of other clients, from before it was connected."""
     driver.create(pods("g", 5))
@@ -266,7 +270,7 @@ def churned(driver: Driver, churn: ChurnLoad, enough: Callable[[], bool]) -> Any
     return driver.stop_churn("one")
 
 
-def test_churn_creates_the_given_number_and_then_stops(driver: Driver, cluster: LeanCluster) -> None:
+def test_churn_creates_the_given_number_and_then_stops(driver: Driver, cluster: MinimalEmbeddedCluster) -> None:
     churn = ChurnLoad("create", 3, [{**NODE, "metadata": {"generateName": "churn-"}}, POD], 0.01, "bench")
     result = churned(driver, churn, lambda: len(existing(cluster.api)) == 3)
     assert (result.created, result.failed) == (6, 0)
@@ -274,7 +278,7 @@ def test_churn_creates_the_given_number_and_then_stops(driver: Driver, cluster: 
     assert not existing(cluster.api)
 
 
-def test_churn_recreates_what_it_has_deleted(driver: Driver, cluster: LeanCluster) -> None:
+def test_churn_recreates_what_it_has_deleted(driver: Driver, cluster: MinimalEmbeddedCluster) -> None:
     service = {
         "apiVersion": "v1", "kind": "Service", "metadata": {"generateName": "service-churn-"},
         "spec": {"ports": [{"port": 80}]},
@@ -296,7 +300,7 @@ def test_churn_recreates_what_it_has_deleted(driver: Driver, cluster: LeanCluste
     assert not existing(cluster.api, "services")
 
 
-def test_failed_requests_of_churn_are_counted_with_the_error(driver: Driver, cluster: LeanCluster) -> None:
+def test_failed_requests_of_churn_are_counted_with_the_error(driver: Driver, cluster: MinimalEmbeddedCluster) -> None:
     begun = [POD, {**POD, "spec": {}}]
     result = churned(driver, ChurnLoad("create", 2, begun, 0.01, "bench"), lambda: len(existing(cluster.api)) == 2)
     assert result.created == 2
@@ -309,7 +313,7 @@ class Dead:
         return CandidateError("the scheduler has ended")
 
 
-def test_an_abandoned_command_ends(driver: Driver, cluster: LeanCluster) -> None:
+def test_an_abandoned_command_ends(driver: Driver, cluster: MinimalEmbeddedCluster) -> None:
     with pytest.raises(CandidateError, match="the scheduler has ended"):
         driver.arrive(pods("g", 2), [0.0, 3600.0], watching=(Dead(),))
     assert driver.wait("g", 0.0).bound == 0  # is answered, an hour before the second pod
@@ -375,7 +379,7 @@ def _shut(end: socket.socket) -> None:
 
 
 @pytest.fixture
-def relay(cluster: LeanCluster, tmp_path: Path) -> Iterator[Relay]:
+def relay(cluster: MinimalEmbeddedCluster, tmp_path: Path) -> Iterator[Relay]:
     running = Relay(cluster.admin_kubeconfig, tmp_path / "kubeconfig")
     yield running
     running.close()
@@ -424,7 +428,7 @@ driver.arrive(Pods("killed", "bench", "killed-", 2, [__import__("json").loads(te
 
 
 def test_the_driver_ends_with_a_harness_that_is_killed(
-    driver: Driver, cluster: LeanCluster, binaries: dict[str, Path], tmp_path: Path
+    driver: Driver, cluster: MinimalEmbeddedCluster, binaries: dict[str, Path], tmp_path: Path
 ) -> None:
     """The harness is killed during a command."""
     argv = (str(binaries[BINARY]), str(cluster.admin_kubeconfig), str(tmp_path), json.dumps(POD))

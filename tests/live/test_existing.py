@@ -16,7 +16,7 @@ from schedproof.clusters import bootstrap
 from schedproof.clusters.cluster import Rbac
 from schedproof.clusters.existing.access import Access, read_access
 from schedproof.clusters.node_backup import NOTE
-from schedproof.clusters.run_lease import Owner
+from schedproof.clusters.run_lease import RunLease
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.waiting import NotYet, wait_for
 
@@ -155,7 +155,7 @@ def test_a_cluster_that_cannot_be_used_is_refused_with_the_reason(up: Up, shells
     }
     with contextlib.ExitStack() as undo:
         undo.callback(up.api.delete, "serviceaccounts", "nobody", "default")
-        undo.enter_context(contextlib.closing(Owner(up.api, "'of this test'")))
+        undo.enter_context(contextlib.closing(RunLease(up.api, "'of this test'")))
         started = [(text, shell := shells(), up.run(shell, candidate="stock", **how)) for text, how in wrong.items()]
         for text, shell, command in started:
             ended = command.ends()

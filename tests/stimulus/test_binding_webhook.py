@@ -20,7 +20,7 @@ from schedproof.foundation.processes.ports import Ports
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.observations import Admission
 from schedproof.stimulus.changes import binding_webhook
-from schedproof.stimulus.changes.binding_webhook import BindingGate
+from schedproof.stimulus.changes.binding_webhook import BindingWebhook
 from schedproof.stimulus.changes.candidate import CandidateChanges
 
 from ..fake_apiserver.storing import RefusalError
@@ -88,12 +88,12 @@ def clients(world: World) -> Iterator[Clients]:
         yield Clients(world, pool)
 
 
-def gate_of(world: World, **options: Any) -> BindingGate:
+def gate_of(world: World, **options: Any) -> BindingWebhook:
     return CandidateChanges(world.context, world.expect).hold_bindings(**options)
 
 
 @pytest.fixture
-def gate(world: World, clients: Clients) -> Iterator[BindingGate]:  # which end after it
+def gate(world: World, clients: Clients) -> Iterator[BindingWebhook]:  # which end after it
     with gate_of(world, statuses=True) as gate:
         yield gate
 
@@ -101,7 +101,7 @@ def gate(world: World, clients: Clients) -> Iterator[BindingGate]:  # which end 
 SOON = Deadline("soon", 0.0, "of a test")
 
 
-def soon(gate: BindingGate) -> None:
+def soon(gate: BindingWebhook) -> None:
     """Do not wait for the candidate."""
     gate._patience = dataclasses.replace(gate._patience, seconds=0.0)
 
@@ -132,7 +132,7 @@ def test_bindings_of_its_namespace_pass_through_it_until_the_end(world: World, c
 
 
 def test_a_pod_is_refused_as_often_and_with_the_code_that_was_given(
-    world: World, clients: Clients, gate: BindingGate
+    world: World, clients: Clients, gate: BindingWebhook
 ) -> None:
     pod, other = clients.pod("a"), clients.pod("b")
     gate.refuse(pod, 409, times=2)
@@ -142,7 +142,7 @@ def test_a_pod_is_refused_as_often_and_with_the_code_that_was_given(
     assert len({record.call for record in world.of(Admission)}) == 4
 
 
-def test_refused_pods_are_accepted_one_by_one_or_all_together(clients: Clients, gate: BindingGate) -> None:
+def test_refused_pods_are_accepted_one_by_one_or_all_together(clients: Clients, gate: BindingWebhook) -> None:
     pods = [clients.pod(name) for name in "abc"]
     for pod in pods:
         gate.refuse(pod)
@@ -152,7 +152,7 @@ def test_refused_pods_are_accepted_one_by_one_or_all_together(clients: Clients, 
     assert [clients.bind(pod) for pod in pods[1:]] == [200, 200]
 
 
-def test_a_dry_run_is_neither_refused_nor_counted(world: World, clients: Clients, gate: BindingGate) -> None:
+def test_a_dry_run_is_neither_refused_nor_counted(world: World, clients: Clients, gate: BindingWebhook) -> None:
     pod = clients.pod("a")
     gate.refuse(pod, times=1)
     soon(gate)
@@ -160,7 +160,9 @@ def test_a_dry_run_is_neither_refused_nor_counted(world: World, clients: Clients
     assert clients.bind(pod) == 500
 
 
-def test_a_held_binding_has_no_effect_until_it_is_released(world: World, clients: Clients, gate: BindingGate) -> None:
+def test_a_held_binding_has_no_effect_until_it_is_released(
+    world: World, clients: Clients, gate: BindingWebhook
+) -> None:
     pod = clients.pod("a")
     gate.hold(pod)
     binding = clients.begin(pod, NODES[1])
@@ -171,7 +173,7 @@ def test_a_held_binding_has_no_effect_until_it_is_released(world: World, clients
     assert admissions(world) == [("a", 0, True, False)]
 
 
-def test_of_a_held_pod_only_the_first_binding_is_held(world: World, clients: Clients, gate: BindingGate) -> None:
+def test_of_a_held_pod_only_the_first_binding_is_held(world: World, clients: Clients, gate: BindingWebhook) -> None:
     pod = clients.pod("a")
     gate.hold(pod)
     binding = clients.begin(pod)
@@ -192,7 +194,7 @@ def test_a_binding_that_is_held_to_the_end_passes_then(world: World, clients: Cl
     assert binding.result() == 200
 
 
-def test_what_is_not_posted_in_time_is_reported(clients: Clients, gate: BindingGate) -> None:
+def test_what_is_not_posted_in_time_is_reported(clients: Clients, gate: BindingWebhook) -> None:
     soon(gate)
     pod = clients.pod("a")
     gate.hold(pod)
@@ -206,7 +208,7 @@ def test_what_is_not_posted_in_time_is_reported(clients: Clients, gate: BindingG
 
 
 def test_a_lost_answer_looks_as_if_the_apiserver_had_been_too_slow(
-    world: World, clients: Clients, gate: BindingGate
+    world: World, clients: Clients, gate: BindingWebhook
 ) -> None:
     pod = clients.pod("a")
     gate.lose_answer(pod)
@@ -219,7 +221,7 @@ def test_a_lost_answer_looks_as_if_the_apiserver_had_been_too_slow(
 
 @pytest.mark.parametrize("replaced", [False, True])
 def test_an_answer_that_would_be_an_error_is_not_lost(
-    world: World, clients: Clients, gate: BindingGate, replaced: bool
+    world: World, clients: Clients, gate: BindingWebhook, replaced: bool
 ) -> None:
     pod = clients.pod("a")
     if replaced:
@@ -233,7 +235,7 @@ def test_an_answer_that_would_be_an_error_is_not_lost(
 
 
 def test_a_binding_of_another_worker_waits_for_the_effect_of_one_whose_answer_is_lost(
-    world: World, clients: Clients, gate: BindingGate, monkeypatch: pytest.MonkeyPatch
+    world: World, clients: Clients, gate: BindingWebhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pod = clients.pod("a")
     second: list[Call] = []
@@ -257,7 +259,7 @@ def test_a_binding_of_another_worker_waits_for_the_effect_of_one_whose_answer_is
     assert clients.node_of(pod) == NODES[0]
 
 
-def test_one_write_of_a_status_is_refused(clients: Clients, gate: BindingGate) -> None:
+def test_one_write_of_a_status_is_refused(clients: Clients, gate: BindingWebhook) -> None:
     pod, other = clients.pod("a"), clients.pod("b")
     gate.refuse_status(pod)
     assert [clients.report(name) for name in (other, pod, pod)] == [200, 500, 200]

@@ -23,7 +23,7 @@ from schedproof.benchmark.workloads.workload import Workload
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import PluginSpec
 from schedproof.clusters.kinds import KINDS
-from schedproof.clusters.minimal import Lean
+from schedproof.clusters.minimal import MinimalCluster
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
 from schedproof.foundation.errors import CandidateError, UsageError
 from schedproof.foundation.progress import Progress
@@ -157,7 +157,7 @@ class Bench:
             self.versions.update(stage.cluster.versions())
             yield stage
 
-    def _cluster(self, logs: Path, *, audited: bool) -> Lean:
+    def _cluster(self, logs: Path, *, audited: bool) -> MinimalCluster:
         plan = self.plan
         minimal = KINDS[plan.cluster].minimal
         assert minimal is not None

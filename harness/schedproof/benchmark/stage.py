@@ -15,7 +15,7 @@ from schedproof.benchmark.workloads.workload import Workload
 from schedproof.candidate.scheduler_config import scheduler_configuration
 from schedproof.clusters import bootstrap
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
-from schedproof.clusters.minimal import Lean
+from schedproof.clusters.minimal import MinimalCluster
 from schedproof.clusters.nodes import is_ready
 from schedproof.daemons.scheduler import start_scheduler
 from schedproof.foundation.deadlines import CANDIDATE_STOP
@@ -57,7 +57,7 @@ class Stage:
     def __init__(
         self,
         workload: Workload,
-        cluster: Lean,
+        cluster: MinimalCluster,
         driver: Path,
         folder: Path,
         *,

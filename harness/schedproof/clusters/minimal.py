@@ -16,7 +16,7 @@ from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.processes.sandbox import Process
 
 
-class Lean(Site, Protocol):
+class MinimalCluster(Site, Protocol):
     """A cluster in which schedulers are measured. Nodes added to it are only objects: no kubelets, pods stay as bound.
 
     Readings come from Prometheus' own engine over series in memory: no scrapes take processor time.
@@ -49,8 +49,8 @@ class Lean(Site, Protocol):
         """Wait until its controllers let pods run on these added nodes."""
 
 
-class LeanBase:
-    """What the kinds of `Lean` clusters share."""
+class MinimalBase:
+    """What the kinds of minimal clusters share."""
 
     hosting = None
     callback_address = "127.0.0.1"

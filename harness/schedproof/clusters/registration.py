@@ -13,7 +13,7 @@ from schedproof.foundation.progress import Progress
 
 if TYPE_CHECKING:
     from schedproof.clusters.cluster import Cluster
-    from schedproof.clusters.minimal import Lean
+    from schedproof.clusters.minimal import MinimalCluster
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Starter(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Minimal:
-    """A minimal cluster for benchmarks (`clusters.minimal.Lean`).
+    """A minimal cluster for benchmarks (`clusters.minimal.MinimalCluster`).
 
     Attributes:
         binaries: names of the binaries that it needs.
@@ -79,7 +79,7 @@ class Minimal:
     """
 
     binaries: tuple[str, ...]
-    start: Callable[[str, Mapping[str, Path], str | None, Path, bool], Lean]
+    start: Callable[[str, Mapping[str, Path], str | None, Path, bool], MinimalCluster]
     prepare: Callable[[str | None, str, Progress], str | None] = lambda _image, _kubernetes, _progress: None
 
 

@@ -21,7 +21,7 @@ _DURATION = 15
 _RENEW = 2.0
 
 
-class Owner:
+class RunLease:
     """The exclusive use of a cluster, from construction to `close`.
 
     Another holder is alive if it renews its Lease while it is watched; clocks are not compared.

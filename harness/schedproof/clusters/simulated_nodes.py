@@ -69,7 +69,7 @@ class Exporters:
         self.fabric.close()
 
 
-class JoinedNodes:
+class SimulatedNodes:
     """Simulated nodes that join a cluster of real kubelets, and leave it. Real nodes are not changed.
 
     Args:

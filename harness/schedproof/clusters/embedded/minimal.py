@@ -10,12 +10,12 @@ from pathlib import Path
 from schedproof.clusters import bootstrap
 from schedproof.clusters.cluster import Identity, Rbac
 from schedproof.clusters.embedded.control_plane import ControlPlane
-from schedproof.clusters.minimal import LeanBase
+from schedproof.clusters.minimal import MinimalBase
 from schedproof.daemons.daemon import opened_host
 
 
-class LeanCluster(LeanBase):
-    """A `Lean` cluster of processes of this machine: etcd and the apiserver, as in upstream's scheduler_perf.
+class MinimalEmbeddedCluster(MinimalBase):
+    """A `MinimalCluster` of processes of this machine: etcd and the apiserver, as in upstream's scheduler_perf.
 
     Args:
         kubernetes: the minor version.

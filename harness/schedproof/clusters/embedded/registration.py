@@ -11,7 +11,7 @@ from schedproof.foundation.progress import Progress
 
 if TYPE_CHECKING:
     from schedproof.clusters.embedded.cluster import EmbeddedCluster
-    from schedproof.clusters.embedded.minimal import LeanCluster
+    from schedproof.clusters.embedded.minimal import MinimalEmbeddedCluster
 
 
 def start(options: ClusterOptions, progress: Progress, logs: Path | None, *, readings: bool = True) -> EmbeddedCluster:
@@ -31,10 +31,10 @@ def start(options: ClusterOptions, progress: Progress, logs: Path | None, *, rea
 
 def _start_minimal(
     kubernetes: str, binaries: Mapping[str, Path], _image: str | None, logs: Path, audited: bool
-) -> LeanCluster:
-    from schedproof.clusters.embedded.minimal import LeanCluster
+) -> MinimalEmbeddedCluster:
+    from schedproof.clusters.embedded.minimal import MinimalEmbeddedCluster
 
-    return LeanCluster(kubernetes, binaries, logs, audited=audited)
+    return MinimalEmbeddedCluster(kubernetes, binaries, logs, audited=audited)
 
 
 EMBEDDED = ClusterKind(

@@ -19,9 +19,9 @@ from schedproof.clusters.existing.access import Access, read_access
 from schedproof.clusters.existing.sweep import RUN, sweep
 from schedproof.clusters.node_backup import NotingApi
 from schedproof.clusters.nodes import is_ready
-from schedproof.clusters.run_lease import Owner
+from schedproof.clusters.run_lease import RunLease
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
-from schedproof.clusters.simulated_nodes import JoinedNodes
+from schedproof.clusters.simulated_nodes import SimulatedNodes
 from schedproof.clusters.spec import SIMULATED_RUNTIME, NodeSpec
 from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import Host
@@ -110,7 +110,7 @@ class ExistingCluster:
         self._known, self._labels = known.labels, dict(known.labels)
         self._scripted = ScriptedServers(self.host, self._labels, self.targets_servers)
         with _explaining_refusals(self._access):
-            self._closing.callback(Owner(self._user, self._run).close)
+            self._closing.callback(RunLease(self._user, self._run).close)
             # Remove what an interrupted run has left.
             sweep(self._user)
             _require_free(self._user, self.namespace)
@@ -121,7 +121,7 @@ class ExistingCluster:
             self._access.url, self._access.ca, token=token, line=self._access.line, marks={RUN: self._run}
         )
         self.api.nodes = self._options.allow_node_changes
-        self._joined = JoinedNodes(self.host, self.api, self._kwok_kubeconfig, self._run)
+        self._joined = SimulatedNodes(self.host, self.api, self._kwok_kubeconfig, self._run)
 
     def _inspect(self, usable: Sequence[Manifest]) -> None:
         self.nodes = [node["metadata"]["name"] for node in usable]
@@ -213,7 +213,7 @@ def clean_existing(kubeconfig: Path, context: str) -> list[str]:
     with contextlib.closing(Sandbox()) as sandbox:
         access = read_access(kubeconfig, context, sandbox.scratch)
         user = access.api()
-        with _explaining_refusals(access), contextlib.closing(Owner(user, "schedproof clean")):
+        with _explaining_refusals(access), contextlib.closing(RunLease(user, "schedproof clean")):
             return sweep(user)
 
 

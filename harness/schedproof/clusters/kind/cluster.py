@@ -25,9 +25,9 @@ from schedproof.clusters.monitoring import EXPORTER_PORT, deploy_node_exporter, 
 from schedproof.clusters.node_backup import NotingApi
 from schedproof.clusters.node_image.images import Images, our_images
 from schedproof.clusters.nodes import wait_ready
-from schedproof.clusters.run_lease import Owner
+from schedproof.clusters.run_lease import RunLease
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
-from schedproof.clusters.simulated_nodes import JoinedNodes
+from schedproof.clusters.simulated_nodes import SimulatedNodes
 from schedproof.clusters.spec import KindSpec, NodeSpec, machine_of
 from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import opened_host
@@ -119,7 +119,7 @@ class KindCluster:
                 self._start_prometheus(images.prometheus, logs)
             with self._timed("nodes ready"):
                 self._introduce(images.node_exporter)
-            self._joined = JoinedNodes(
+            self._joined = SimulatedNodes(
                 self.host, self.api, self._kwok_kubeconfig, self.cluster_name, address=self.callback_address
             )
             self._closing.callback(self._joined.close)
@@ -155,7 +155,7 @@ class KindCluster:
         self._admin, self._ca = self._nodes.admin(marks)
         if self._nodes.keep:
             # The lock excludes other runs on kind; the Lease excludes runs that use the cluster by its kubeconfig.
-            self._closing.callback(Owner(self._admin, self.cluster_name).close)
+            self._closing.callback(RunLease(self._admin, self.cluster_name).close)
             sweep(self._admin)  # leftovers of a killed run
             self._closing.callback(sweep, self._admin)
         bootstrap.system_namespace(self._admin)

@@ -14,7 +14,7 @@ from schedproof.clusters.cluster import Identity, Rbac
 from schedproof.clusters.kind.cli import first_process
 from schedproof.clusters.kind.docker import require_docker
 from schedproof.clusters.kind.nodes import KindNodes
-from schedproof.clusters.minimal import LeanBase
+from schedproof.clusters.minimal import MinimalBase
 from schedproof.clusters.monitoring import CONTROL_PLANE
 from schedproof.clusters.nodes import wait_ready
 from schedproof.clusters.spec import KindSpec
@@ -29,8 +29,8 @@ _ON_CONTROL_PLANE_ONLY = {
 }
 
 
-class LeanKindCluster(LeanBase):
-    """A minimal cluster (`clusters.minimal.Lean`): one container, kind's control plane; other nodes are objects.
+class MinimalKindCluster(MinimalBase):
+    """A `MinimalCluster` on kind: one container, kind's control plane; other nodes are objects.
 
     kind's own pods stay, including kube-scheduler, which runs beside a second scheduler in any cluster.
 

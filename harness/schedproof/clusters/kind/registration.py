@@ -13,7 +13,7 @@ from schedproof.foundation.progress import Progress
 
 if TYPE_CHECKING:
     from schedproof.clusters.kind.cluster import KindCluster
-    from schedproof.clusters.kind.minimal import LeanKindCluster
+    from schedproof.clusters.kind.minimal import MinimalKindCluster
 
 
 def _start(
@@ -68,11 +68,11 @@ def _prepare_minimal(image: str | None, kubernetes: str, progress: Progress) -> 
 
 def _start_minimal(
     kubernetes: str, binaries: Mapping[str, Path], image: str | None, logs: Path, audited: bool
-) -> LeanKindCluster:
-    from schedproof.clusters.kind.minimal import LeanKindCluster
+) -> MinimalKindCluster:
+    from schedproof.clusters.kind.minimal import MinimalKindCluster
 
     assert image is not None
-    return LeanKindCluster(kubernetes, binaries, image, logs, audited=audited)
+    return MinimalKindCluster(kubernetes, binaries, image, logs, audited=audited)
 
 
 KIND = ClusterKind(

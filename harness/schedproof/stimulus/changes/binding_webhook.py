@@ -36,7 +36,7 @@ _REASONS = {409: "Conflict", 429: "TooManyRequests", 500: "InternalError", 503: 
 """metav1.StatusReason, by HTTP status code."""
 
 
-class BindingGate:
+class BindingWebhook:
     """A context in which Bindings in `namespace` pass through the webhook.
 
     The apiserver calls it before it acts on a Binding (pkg/registry/core/pod/storage: BindingREST.Create validates,
@@ -84,7 +84,7 @@ class BindingGate:
         self._folder = cluster.host.sandbox.scratch / f"gate-{self._port}"
         self._name = f"schedproof-{namespace}"
 
-    def __enter__(self) -> BindingGate:
+    def __enter__(self) -> BindingWebhook:
         authority = Authority(self._folder)
         pair = authority.server("webhook", self._address)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -329,7 +329,7 @@ class _Server(http.server.ThreadingHTTPServer):
         """Ignore errors: the apiserver has stopped waiting."""
 
 
-def _handler(gate: BindingGate) -> type[http.server.BaseHTTPRequestHandler]:
+def _handler(gate: BindingWebhook) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 

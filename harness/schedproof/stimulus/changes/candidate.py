@@ -14,7 +14,7 @@ from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import Election, Halted, Resumed
 from schedproof.history.observations import ApiRequest, LeaseHolder
 from schedproof.judge.clauses.core.reconnecting import MOST_VERSIONS, VERSIONS, versions_to
-from schedproof.stimulus.changes.binding_webhook import BindingGate
+from schedproof.stimulus.changes.binding_webhook import BindingWebhook
 from schedproof.stimulus.changes.second_apiserver import LineToSecond, cut_off
 from schedproof.stimulus.changes.token_rotation import TokenRotation
 from schedproof.stimulus.context import Context
@@ -197,7 +197,7 @@ class CandidateChanges:
         self._had_trouble = True
         return TokenRotation(self._context, self._expect, accounts)
 
-    def hold_bindings(self, *, statuses: bool = False) -> BindingGate:
+    def hold_bindings(self, *, statuses: bool = False) -> BindingWebhook:
         """A context in which Bindings can be held or refused; so can writes of `statuses`. Needs `hold-bindings`."""
 
         def record(kind: str, **fields: Any) -> None:
@@ -205,7 +205,7 @@ class CandidateChanges:
 
         patience = self._expect.due(self._context.deadlines.bind)
         trial = self._trial
-        return BindingGate(trial.cluster, trial.namespace, patience, trial.usable_time, record, statuses=statuses)
+        return BindingWebhook(trial.cluster, trial.namespace, patience, trial.usable_time, record, statuses=statuses)
 
     def undo(self) -> None:
         """Restart the candidate, for new watches, if it missed a deadline after the case had disturbed those it had."""

@@ -17,7 +17,7 @@ from schedproof.history.observations import PrometheusQuery
 from schedproof.judge.clauses.network.preference import quietest_of
 from schedproof.judge.rulings.late import PATIENCE, LateDecisions, recovery
 from schedproof.normalization.surfaces.scheduler import confined
-from schedproof.stimulus.changes.binding_webhook import BindingGate
+from schedproof.stimulus.changes.binding_webhook import BindingWebhook
 from schedproof.stimulus.changes.pods import PodChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.expectations import Expectations
@@ -274,7 +274,7 @@ class PreferenceProbes:
         self.probe(phase, count, ask=ask, spare=_SPARE, tolerations=[toleration])
         self._pods.delete(list(waiting))
 
-    def refused_probes(self, gate: BindingGate, load: Mapping[str, float], count: int) -> None:
+    def refused_probes(self, gate: BindingWebhook, load: Mapping[str, float], count: int) -> None:
         """Like `probe`, with pods whose Bindings are refused until this load has lasted for window plus refresh.
 
         From then on, no earlier decision may be used, even by a candidate that posts a Binding again before it
@@ -301,7 +301,7 @@ class PreferenceProbes:
                 self._load.script(before)
         self._ask_control(phase, count, quietest)
 
-    def _refused(self, gate: BindingGate, role: str) -> Pod:
+    def _refused(self, gate: BindingWebhook, role: str) -> Pod:
         """Create a pod whose Bindings are refused, and wait for the first of them."""
         gate.refuse(self._pods.next_name("refused"))
         pod = self._pods.create("refused", role=role, cpu="10m", owner=self.owner)
@@ -309,7 +309,7 @@ class PreferenceProbes:
             self._expect.bound([pod])
         return pod
 
-    def _let_go(self, gate: BindingGate, pods: Sequence[Pod], phase: int) -> set[str]:
+    def _let_go(self, gate: BindingWebhook, pods: Sequence[Pod], phase: int) -> set[str]:
         """Stop refusing the Bindings of these pods, and return the nodes that they go to. `phase`: of the load."""
         begin = time.time()
         for pod in pods:

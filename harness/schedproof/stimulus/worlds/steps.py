@@ -10,7 +10,7 @@ from typing import Any
 from schedproof.foundation.deadlines import OBJECT_SHOWN
 from schedproof.oracle.manifest import occupants
 from schedproof.oracle.ports import port_conflicts
-from schedproof.stimulus.changes.binding_webhook import BindingGate
+from schedproof.stimulus.changes.binding_webhook import BindingWebhook
 from schedproof.stimulus.changes.candidate import CandidateChanges
 from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.changes.pods import HOLD, PodChanges
@@ -57,7 +57,7 @@ class WorldSteps:
         self._candidate, self._between = candidate, between
         self._absence, self._until_end = contextlib.ExitStack(), contextlib.ExitStack()
         """What ends the absence of the candidate, and what ends with the world."""
-        self._gate: BindingGate | None = None
+        self._gate: BindingWebhook | None = None
         self.absence = ""
         """The kind of the step by which the candidate is away; "" if it is not."""
         self._shapes: dict[str, Manifest] = {}
