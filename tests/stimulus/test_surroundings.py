@@ -146,7 +146,7 @@ def test_in_a_cluster_of_others_what_is_there_is_not_touched(server: Storing, tm
     queue.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: queue}, data: {a: b}}")
     server.kinds["v1"] = [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]
     server.store("configmaps", {"metadata": {"name": "queue"}, "data": {"own": "1"}}, "sp-tested")
-    around = surroundings(server, WorldSpec(objects=(queue,)), name="existing")
+    around = surroundings(server, WorldSpec(objects=(queue,)), "foreign-objects")
     with pytest.raises(UsageError, match="ConfigMap queue"):
         around.namespace("sp-tested")
     around.remove()

@@ -242,17 +242,18 @@ class PodChanges:
     def can_request(self, pod: Pod, resource: str, amount: str) -> bool:
         """Return whether a pod can be resized so that its first container requests this amount of a resource.
 
-        The apiserver refuses what is more than the node offers. What is more than is free would be deferred.
+        The apiserver refuses it if the pod requests more CPU or memory than the node offers, also if the node has come
+        to offer less (plugin/pkg/admission/podresize). What is more than is free would be deferred.
         """
         seen, node = self._recorder.pods[pod.uid], self._recorder.nodes.get(self.node_of(pod))
         if node is None:
             return False
         after = copy.deepcopy(seen)
         after["spec"]["containers"][0]["resources"].setdefault("requests", {})[resource] = amount
-        offered = allocatable(node).get(resource, 0)
-        free = offered - self._held(node["metadata"]["name"], resource)
-        wanted = needed(after)[resource]
-        return wanted <= offered and wanted - needed(seen).get(resource, 0) <= max(0, free)
+        offered, wanted = allocatable(node), needed(after)
+        free = offered.get(resource, 0) - self._held(node["metadata"]["name"], resource)
+        more = wanted[resource] - needed(seen).get(resource, 0)
+        return more <= max(0, free) and all(wanted.get(name, 0) <= offered.get(name, 0) for name in ("cpu", "memory"))
 
     # -- the end of pods
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 
+from schedproof.clusters.api import ApiError
 from schedproof.foundation.deadlines import OBJECT_SHOWN
 from schedproof.oracle.manifest import occupants
 from schedproof.oracle.ports import port_conflicts
@@ -229,7 +231,15 @@ class WorldSteps:
             if seen["status"].get("phase") == "Running" and "deletionTimestamp" not in seen["metadata"]:
                 for resource, amount in step["requests"].items():
                     if self._pods.can_request(pod, resource, amount):
-                        self._pods.resize(pod, amount, in_force=amount, resource=resource)
+                        self._resize(pod, resource, amount)
+
+    def _resize(self, pod: Pod, resource: str, amount: str) -> None:
+        try:
+            self._pods.resize(pod, amount, in_force=amount, resource=resource)
+        except ApiError as error:
+            # The apiserver decides by a cache of nodes, which may be behind a change of the node a moment ago.
+            if error.status != HTTPStatus.FORBIDDEN:
+                raise
 
     def _is_there(self, step: Manifest) -> None:
         """Create a pod of another scheduler, unless its node is gone, or its kubelet would reject it for its ports.
