@@ -53,9 +53,9 @@ from schedproof.history.observations import (
 from schedproof.history.record import Record
 from schedproof.history.saved import FILE, SCHEMA, read_record
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.codes import OF_ANY_CLAUSE
 from schedproof.judge.judge import judge
-from schedproof.judge.possible_codes import OF_ANY_CLAUSE, codes_of
-from schedproof.judge.verdict import Verdict
+from schedproof.judge.verdict import Verdict, codes_of
 from schedproof.normalization.answer import Answer, Readings, readings_to_json
 from schedproof.stimulus.pods import pod_manifest
 

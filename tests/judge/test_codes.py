@@ -11,11 +11,12 @@ import pytest
 
 import schedproof
 from schedproof.documents import problems
-from schedproof.judge import codes, possible_codes
+from schedproof.judge import codes
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.verdict import codes_of
 
 PACKAGE = Path(schedproof.__file__).parent
-ABOUT_CODES = ("codes.py", "possible_codes.py", "symptoms.py")
+ABOUT_CODES = ("codes.py", "symptoms.py")
 """Modules that name codes but do not emit any."""
 JUDGES = [path for path in (PACKAGE / "judge").rglob("*.py") if path.name not in ABOUT_CODES]
 READERS = [
@@ -65,13 +66,11 @@ def test_codes_are_short_words_in_order_with_one_line_each(table: Mapping[str, s
 
 
 def test_codes_of_a_clause_are_those_of_its_judge_and_the_functions_it_calls() -> None:
-    found = {clause.id: possible_codes.codes_of(clause.judge) for clause in CATALOGUE.values()}
+    found = {clause.id: codes_of(clause.judge) for clause in CATALOGUE.values()}
     assert all(found.values())
     assert found["extender/answers"] == ("call-failed", "not-applicable", "not-called")
     assert {"infeasible-node", "not-bound-in-time"} < set(found["core/fit-cpu"])
     assert "probe-not-on-quietest" not in found["core/fit-cpu"]
-    assert {
-        code for listed in found.values() for code in listed
-    } | possible_codes.OF_ANY_CLAUSE >= codes.CODES.keys() - {
+    assert {code for listed in found.values() for code in listed} | codes.OF_ANY_CLAUSE >= codes.CODES.keys() - {
         "assertion-failed"  # of tests of one's own
     }

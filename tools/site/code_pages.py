@@ -8,8 +8,7 @@ from prose import escaped
 
 from schedproof.documents.problems import CODES as PROBLEMS
 from schedproof.judge.codes import CODES as FINDINGS
-from schedproof.judge.codes import Code
-from schedproof.judge.possible_codes import OF_ANY_CLAUSE
+from schedproof.judge.codes import OF_ANY_CLAUSE, Code
 from schedproof.judge.symptoms import KINDS
 
 _PAGE = """\

@@ -18,7 +18,7 @@ from schedproof.foundation.content import content
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import Clause
 from schedproof.judge.codes import CODES
-from schedproof.judge.possible_codes import codes_of
+from schedproof.judge.verdict import codes_of
 
 _WIDTH = 110
 _DEFECTS = 5

@@ -562,3 +562,9 @@ CODES: Mapping[str, Code] = {
         "the failing case has the readings and the scores: `schedproof replay ID` asks again",
     ),
 }
+
+OF_ANY_CLAUSE = frozenset({
+    "capability-missing", "cut-short", "depends-on-excluded", "depends-on-failed", "harness-trouble", "judge-raised",
+    "not-claimed", "not-possible-here", "outdated-exclusion", "record-incomplete",
+})  # fmt: skip
+"""Codes that a finding can have regardless of the clause's judge."""

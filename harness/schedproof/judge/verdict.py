@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar
 
 JUDGE_RAISED = "judge-raised"
 """The code of a clause that a bug of its judge leaves unproved."""
@@ -59,6 +60,27 @@ def invalid(code: str, summary: str, **evidence: Any) -> Finding:
 def not_claimed(summary: str) -> Finding:
     """The trial has shown that the candidate lacks what the guarantee is about."""
     return Finding("not-claimed", summary, code="not-applicable")
+
+
+_Judge = TypeVar("_Judge", bound=Callable[..., Finding])
+_GIVEN: dict[Callable[..., object], frozenset[str]] = {}
+"""By judge, the codes that it declares."""
+
+
+def gives(*codes: str, also: Sequence[Callable[..., Finding]] = ()) -> Callable[[_Judge], _Judge]:
+    """Declare the codes of the findings that a judge can return; `also`: the judges whose findings it returns."""
+
+    def declared(judge: _Judge) -> _Judge:
+        _GIVEN[judge] = frozenset(codes).union(*(_GIVEN[other] for other in also))
+        return judge
+
+    return declared
+
+
+def codes_of(judge: Callable[..., object]) -> tuple[str, ...]:
+    """The codes that a judge declares, sorted; none of a test of the user's own."""
+    function = judge.func if isinstance(judge, functools.partial) else judge
+    return tuple(sorted(_GIVEN.get(function, ())))
 
 
 @dataclasses.dataclass(frozen=True)

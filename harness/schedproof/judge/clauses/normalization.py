@@ -16,7 +16,7 @@ from schedproof.history.acts import ScoringSearch, Surfaces
 from schedproof.history.history import History
 from schedproof.judge.clause import Clause
 from schedproof.judge.rulings.evidence import log_tails
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 from schedproof.normalization.agreement import disagreement, undocumented
 from schedproof.normalization.answer import Answer, Readings, readings_from_json
 from schedproof.normalization.promises import NORMALIZE_SCORE, Promises
@@ -27,6 +27,7 @@ _SHOWN = 40
 """Nodes of a question that evidence shows."""
 
 
+@gives("no-scores", "not-applicable", "not-tried", "wrong-scores")
 def judge_scores(history: History, case: str) -> Finding:
     """One rule, on all surfaces."""
     if (finding := _untried(history, case)) is not None:
@@ -51,6 +52,7 @@ def judge_scores(history: History, case: str) -> Finding:
     return passed(f"holds in all cases ({counts})", **_shown(history, case))
 
 
+@gives("not-applicable", "not-tried", "surfaces-differ")
 def judge_surfaces_agree(history: History, case: str) -> Finding:
     """The same questions got the same answers on every surface."""
     if (finding := _untried(history, case)) is not None:
@@ -66,6 +68,7 @@ def judge_surfaces_agree(history: History, case: str) -> Finding:
     return passed(f"{compared} answers are the same on two surfaces", **_shown(history, case))
 
 
+@gives("example-differs", "not-applicable", "not-tried")
 def judge_documented(history: History, case: str) -> Finding:
     """The worked examples of the candidate's claims hold."""
     if (finding := _untried(history, case)) is not None:

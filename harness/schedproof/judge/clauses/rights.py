@@ -16,7 +16,7 @@ from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.extender_calls import never_called
 from schedproof.judge.rulings.other_ways import not_done_otherwise
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 _RBAC_GROUPS = frozenset({"rbac.authorization.k8s.io", "*"})
 _ROLES = frozenset({"roles", "clusterroles"})
@@ -124,6 +124,7 @@ def _path_matches(pattern: str, path: str) -> bool:
     return pattern == path or (pattern.endswith("*") and path.startswith(pattern[:-1]) and bool(path))
 
 
+@gives("forbidden-request", "no-request", "not-applicable", "not-called")
 def judge_rbac_sufficient(history: History, case: str) -> Finding:
     """No request that the candidate needs was refused.
 
@@ -155,6 +156,7 @@ def judge_rbac_sufficient(history: History, case: str) -> Finding:
     return passed(f"{len({_kind(request) for request in requests})} kinds of requests, none of the needed ones refused")
 
 
+@gives("dangerous-right", "rights-not-recorded")
 def judge_rbac_dangerous(history: History, _case: str) -> Finding:
     """The candidate declares no right that no scheduler needs, used or not."""
     rights = history.run.rbac
@@ -172,6 +174,7 @@ def judge_rbac_dangerous(history: History, _case: str) -> Finding:
     return passed(f"{len(declared)} rights declared, none that no scheduler needs")
 
 
+@gives("no-request", "not-applicable", "not-called", "rights-not-recorded", "unused-right")
 def judge_rbac_minimal(history: History, _case: str) -> Finding:
     """The candidate declares no right that it did not use in this run, except those that Kubernetes grants to
     schedulers.

@@ -14,7 +14,7 @@ from schedproof.history.observations import ApiRequest
 from schedproof.history.world import key
 from schedproof.judge.clause import AUDIT, HOLD_BINDINGS, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 STEADY_LIMIT = 10.0
 """The limit for repeats of the same request per second while the only thing that happens is that pods fit on no node.
@@ -40,6 +40,7 @@ _RESTING = 0.2
 """The least share of the time that a poll rests if it processes all its pods and nodes, and then waits."""
 
 
+@gives("not-tried", "too-many-requests", also=[judge_placement])
 def judge_steady(history: History, case: str) -> Finding:
     """While pods fitted on no node and nothing else happened, the candidate made few requests, or read much and then
     rested.
@@ -118,6 +119,7 @@ def _same(request: ApiRequest) -> tuple[str, str, str]:
     return request.verb, about, request.name if request.verb != "create" or "/" in about else ""
 
 
+@gives("nothing-bound", "pod-created-with-node")
 def judge_binding_subresource(history: History, _case: str) -> Finding:
     """The candidate posted Bindings, and created no pod with spec.nodeName set."""
     created = [request for request in _own(history, "create") if request.resource == "pods" and _names_node(request)]
@@ -134,6 +136,7 @@ def judge_binding_subresource(history: History, _case: str) -> Finding:
     return passed(f"{len(bindings)} Bindings posted, and no pod created with spec.nodeName set")
 
 
+@gives("node-name-written", "nothing-bound")
 def judge_no_spec_patch(history: History, _case: str) -> Finding:
     """No patch or update of a pod, accepted or not, would have set spec.nodeName."""
     changes = [request for request in _own(history, "patch", "update") if request.resource == "pods"]

@@ -11,7 +11,7 @@ from schedproof.history.observations import ProcessEvent, StartFailed
 from schedproof.judge.clause import Clause
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.timeline import describe_process
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 _ENOUGH = 2.0
 """Seconds. A descendant with a shorter life may be a helper whose exit code is its result."""
@@ -30,6 +30,7 @@ _CRASH = re.compile(
 )
 
 
+@gives("does-not-start", "nothing-started", "process-exited", "process-restarted")
 def judge_alive(history: History, case: str) -> Finding:
     """No process of the candidate ended before the harness ended it, or crashed and was restarted by the candidate's
     own supervisor.

@@ -21,12 +21,13 @@ from schedproof.judge.clauses.core.invariants import is_about_metadata, writes
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.configuration import back_off
 from schedproof.judge.rulings.lateness import busy_between, is_overdue, too_busy
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 _TOO_OFTEN = 2
 """Tolerated late attempts. A single attempt can be late because the machine stalled."""
 
 
+@gives("not-tried", "prebound-pod-touched", also=[judge_placement])
 def judge_prebound(history: History, case: str) -> Finding:
     """The candidate wrote nothing to pods that were created with spec.nodeName set."""
     pods = {pod.name for pod in history.test_pods(case, "prebound")}
@@ -54,6 +55,7 @@ def judge_prebound(history: History, case: str) -> Finding:
     return passed(f"{len(pods)} pods created with spec.nodeName set were left alone{exception}")
 
 
+@gives("no-binding-refused", also=[judge_placement])
 def judge_refused(history: History, case: str) -> Finding:
     """Pods around a pod whose Binding is refused were placed as expected; at least one Binding was refused."""
     finding = judge_placement(history, case)
@@ -65,6 +67,7 @@ def judge_refused(history: History, case: str) -> Finding:
     return finding
 
 
+@gives("backs-off-too-long", also=[judge_refused])
 def judge_requeue_refused(history: History, case: str) -> Finding:
     """The pods were tried again in time, and by the configuration would be after any number of errors."""
     finding = judge_refused(history, case)
@@ -78,6 +81,7 @@ def judge_requeue_refused(history: History, case: str) -> Finding:
     return finding
 
 
+@gives("no-binding-held", "no-binding-refused", "second-binding", also=[judge_placement])
 def judge_conflict_forgiven(history: History, case: str) -> Finding:
     """After each error on its Binding a pod was scheduled, and a Binding that took effect was not repeated.
 
@@ -107,6 +111,7 @@ def judge_conflict_forgiven(history: History, case: str) -> Finding:
     return passed(f"{finding.summary}, each after an error on its Binding", **finding.evidence)
 
 
+@gives("no-binding-refused", "second-binding", also=[judge_placement])
 def judge_lost_race(history: History, case: str) -> Finding:
     """A pod that another scheduler had bound was not tried again, and no room elsewhere stayed reserved for it."""
     pods, busy = history.test_pods(case, "raced"), list[str]()
@@ -134,6 +139,7 @@ def judge_lost_race(history: History, case: str) -> Finding:
     return passed(f"{finding.summary}; a Binding that had lost a race was dropped", **finding.evidence)
 
 
+@gives("gated-pod-called-unschedulable", "gated-pod-tried", "not-tried", also=[judge_placement])
 def judge_gates(history: History, case: str) -> Finding:
     """No pod was tried or reported as Unschedulable before its last scheduling gate was removed; then it was bound."""
     if pod_name := _called_unschedulable(history):
@@ -171,6 +177,7 @@ def _called_unschedulable(history: History) -> str:
     return ""
 
 
+@gives("deleted-pod-tried", "not-tried", also=[judge_placement])
 def judge_deleted(history: History, case: str) -> Finding:
     """No Binding was attempted for a pod later than the claimed freshness after its deletion was delivered; other pods
     were bound.
@@ -247,6 +254,7 @@ def _deletion(history: History, pod: TestPod) -> WatchEvent | None:
     )
 
 
+@gives("no-binding-held", "not-tried", "outdated-binding", also=[judge_placement])
 def judge_bind_uid(history: History, case: str) -> Finding:
     """A Binding that was decided on for a deleted pod did not place the new pod of the same name."""
     again = history.test_pods(case, "recreated")
@@ -289,6 +297,7 @@ def _follows(history: History, attempt: Attempt, event: Marked) -> bool:
     return history.order.follows(attempt.line, attempt.received, event)
 
 
+@gives("not-tried", "second-binding", also=[judge_placement])
 def judge_restart(history: History, case: str) -> Finding:
     """Pending pods were scheduled after the restart, and bound pods were not tried again."""
     start = next(history.of(Resumed, case), None)

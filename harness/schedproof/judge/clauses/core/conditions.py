@@ -12,9 +12,10 @@ from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, STEERED,
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.lateness import missed_deadline, too_busy
 from schedproof.judge.rulings.unbound import refused_requests
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 
+@gives("bound-without-binding", "not-tried", also=[judge_placement])
 def judge_binds(history: History, case: str) -> Finding:
     """Feasible pods were bound in time, each by a POST to the binding subresource by the candidate."""
     finding = judge_placement(history, case)
@@ -40,6 +41,7 @@ def judge_binds(history: History, case: str) -> Finding:
     return finding
 
 
+@gives("not-tried", "pending-without-event", "pending-without-reason", also=[judge_placement])
 def judge_unschedulable_condition(history: History, case: str) -> Finding:
     """A pod that fits on no node stayed Pending with PodScheduled=False and reason Unschedulable; with an event, if
     claimed.
@@ -88,6 +90,7 @@ def _check_reports(history: History, case: str, finding: Finding, *, events: boo
     return passed(f"{len(pending)} pods are Pending with PodScheduled=False, reason Unschedulable")
 
 
+@gives("not-tried", "pending-without-event", "pending-without-reason", also=[judge_placement])
 def judge_refused_condition(history: History, case: str) -> Finding:
     """A pod that fits on no node had its condition in the end, although one write of it was refused."""
     finding = _judge_reports(history, case, events=False)
@@ -109,6 +112,7 @@ def _was_refused(history: History, case: str) -> bool:
     )
 
 
+@gives("condition-removed", "not-tried", "pending-without-reason", also=[judge_placement])
 def judge_foreign_conditions(history: History, case: str) -> Finding:
     """Conditions that other clients had written were still there after the candidate had written its own."""
     finding = judge_placement(history, case)

@@ -23,7 +23,7 @@ from schedproof.judge.clause import (
     Clause,
 )
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 from schedproof.oracle.dra import (
     DeviceId,
     Inventory,
@@ -41,6 +41,10 @@ from schedproof.oracle.manifest import Manifest, containers, full_name, init_con
 from schedproof.oracle.resources import requested
 
 
+@gives(
+    "device-allocated-twice", "extended-resource-not-mapped", "not-tried", "unallocated-resource-claim",
+    "unreserved-resource-claim", "wrong-allocation", also=[judge_placement],
+)  # fmt: skip
 def judge_dra(history: History, case: str) -> Finding:
     """No pod was bound where its claims cannot be satisfied, or before they were allocated and reserved for it.
 

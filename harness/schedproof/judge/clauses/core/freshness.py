@@ -8,13 +8,14 @@ from schedproof.history.observations import WatchEvent
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.lateness import is_overdue, too_busy
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 from schedproof.oracle.feasibility import check
 
 _TOO_OFTEN = 2
 """Tolerated decisions on a view that is too old. A single decision can be late because the machine stalled."""
 
 
+@gives("outdated-view", "too-few", also=[judge_placement])
 def judge_freshness(history: History, case: str) -> Finding:
     """Changes of nodes affected decisions within the claimed time, in all rounds except one at most."""
     late, in_time, busy = [], 0, []
@@ -57,6 +58,7 @@ def _is_late(history: History, pod: TestPod, aged: Aged) -> bool:
     return all(node is None or check(binding.manifest, [node], ())[binding.node] for _, node in versions)
 
 
+@gives("not-tried", "outdated-view", also=[judge_placement])
 def judge_no_nodes(history: History, case: str) -> Finding:
     """Without nodes, pods waited once the deletions had to be known; with the first node they were scheduled."""
     emptied = next(history.of(Emptied, case), None)

@@ -13,9 +13,10 @@ from schedproof.history.watched import Binding
 from schedproof.judge.clause import CHANGE_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement, room_for
 from schedproof.judge.rulings.lateness import busy_between, is_overdue
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 
+@gives("groups-block-each-other", "not-tried", "partial-group-bound", also=[judge_placement])
 def judge_gang(history: History, case: str) -> Finding:
     """A group with room for all members was bound as a whole; of a group without, no member stayed bound.
 

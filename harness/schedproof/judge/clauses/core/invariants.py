@@ -17,12 +17,13 @@ from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.lateness import is_overdue
 from schedproof.judge.rulings.removals import created_by_candidate, pod_of, removals
 from schedproof.judge.rulings.reports import untrue_reports
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 _APART = 1.0
 """Seconds: the audit log and the tap see the same event at different times."""
 
 
+@gives("foreign-pod", "not-tried")
 def judge_own_pods(history: History, _case: str) -> Finding:
     """The candidate sent no request except reads that concerns a pod of another schedulerName, and caused the end of
     none.
@@ -109,6 +110,11 @@ def writes(history: History) -> list[ApiRequest]:
     ]
 
 
+@gives(
+    "bound-against-claim", "bound-without-binding", "does-not-start", "machine-too-busy", "not-bound-in-time",
+    "not-decided-on", "not-tried", "oracle-gap", "pending-without-reason", "pod-removed", "report-untrue",
+    "room-kept", "second-binding", "view-not-shown", "wrong-expectation",
+)  # fmt: skip
 def judge_accounted(history: History, case: str) -> Finding:
     """Every pod of the candidate ended bound, or Pending with a reason, or was deleted before by another client; none
     was bound twice.

@@ -9,7 +9,7 @@ from schedproof.history.acts import Election
 from schedproof.history.history import Attempt, History
 from schedproof.judge.clause import AUDIT, CUT_APISERVER, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed
 
 
 def _no_election_of_its_own(kind: str) -> str:
@@ -19,6 +19,7 @@ def _no_election_of_its_own(kind: str) -> str:
     return f"a second instance is tried for controllers only: for {kind}s kube-scheduler elects the leader"
 
 
+@gives("bound-by-non-leader", "no-takeover", "not-applicable", also=[judge_placement])
 def judge_leader(history: History, case: str) -> Finding:
     """Pods were bound in time, whichever instance led, and only by the leader.
 

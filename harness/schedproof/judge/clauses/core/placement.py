@@ -20,7 +20,7 @@ from schedproof.judge.rulings.lateness import how_late, kept_waiting, too_busy
 from schedproof.judge.rulings.ruling import Ruling, rule_binding
 from schedproof.judge.rulings.timeline import timeline
 from schedproof.judge.rulings.unbound import why_unbound
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 from schedproof.oracle.coverage import as_if_bound, holders, unmodelled
 from schedproof.oracle.feasibility import check, rooms
 from schedproof.oracle.manifest import priority
@@ -44,6 +44,10 @@ _NAMED = 3
 """Misplaced pods that a summary names after the first; the report shows the decisions of more."""
 
 
+@gives(
+    "bound-against-claim", "infeasible-node", "machine-too-busy", "not-bound-in-time", "not-decided-on",
+    "nothing-expected", "oracle-gap", "room-kept", "view-not-shown", "wrong-expectation",
+)  # fmt: skip
 def judge_placement(
     history: History, case: str, *, but_for: Collection[str] = (), only: Collection[str] | None = None
 ) -> Finding:
@@ -93,6 +97,7 @@ def judge_placement(
     )
 
 
+@gives("infeasible-node", "nothing-bound", "oracle-gap", "outdated-binding")
 def judge_feasible(history: History, _case: str) -> Finding:
     """Every binding of the run was feasible, whichever clause was being tried, and pods that fit on no node waited.
 

@@ -17,7 +17,7 @@ from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.configuration import as_configured
 from schedproof.judge.rulings.evictions import given_away, in_vain, shortened_grace
 from schedproof.judge.rulings.removals import Removal, removals
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.manifest import priority
 
@@ -25,6 +25,10 @@ FEATURE = frozenset({"preemption"})
 _TARGET = "DisruptionTarget"
 
 
+@gives(
+    "evicted-despite-budget", "evicted-without-priority", "grace-period-shortened", "needless-eviction", "not-tried",
+    "nothing-evicted", "preemptor-not-bound", "room-given-away", also=[judge_placement],
+)  # fmt: skip
 def judge_preemption(history: History, case: str) -> Finding:
     """Pods were evicted only for a pod of higher priority that may preempt and was bound, and none that could have
     stayed.
@@ -98,6 +102,7 @@ def _wrong_eviction(
     return None
 
 
+@gives("no-disruption-target", also=[judge_preemption])
 def judge_disruption_target(history: History, case: str) -> Finding:
     """Each evicted pod had the condition DisruptionTarget at some time before it was gone.
 

@@ -21,7 +21,7 @@ from schedproof.history.world import Manifest, State
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.preemption import FEATURE, all_evicted, evicted_for, judge_preemption, named
 from schedproof.judge.rulings.configuration import as_configured
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.manifest import priority
 
@@ -55,6 +55,7 @@ class _Loss(NamedTuple):
         )
 
 
+@gives("no-choice", "worse-victims", also=[judge_preemption])
 def judge_preemption_choice(history: History, case: str) -> Finding:
     """For each preemptor, the victims were on the node that kube-scheduler's order prefers, and those of this node.
 

@@ -9,12 +9,13 @@ from schedproof.history.history import History, TestPod
 from schedproof.judge.clause import STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.lateness import is_overdue
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 REPEATED = "contender-again"
 """Role of the pods of a round that is tried once more, with pods that have waited."""
 
 
+@gives("lower-priority-first", "no-choice", "not-tried", also=[judge_placement])
 def judge_priority_order(history: History, case: str) -> Finding:
     """If more pods waited than had room, the pods of the highest priorities were bound.
 

@@ -19,7 +19,7 @@ from schedproof.judge.clause import (
     Clause,
 )
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed
 
 MOST_VERSIONS = 20_000
 """At most so many resourceVersions are consumed to reach another digit: a fresh cluster's have four digits.
@@ -35,6 +35,7 @@ def versions_to(version: int) -> int:
     return int(10 ** len(str(version + VERSIONS))) - version
 
 
+@gives("no-outage", also=[judge_placement])
 def judge_reconnect(history: History, case: str) -> Finding:
     """After its connections had ended, pods were bound in time, by the state that had changed meanwhile."""
     cuts = [fault for fault in history.of(LineFault, case) if fault.line == "apiserver" and fault.on]
@@ -47,6 +48,7 @@ def judge_reconnect(history: History, case: str) -> Finding:
     return finding
 
 
+@gives("not-applicable", "not-tried", also=[judge_placement])
 def judge_versions(history: History, case: str) -> Finding:
     """Changes of nodes and pods took effect after resourceVersions had gained a digit."""
     begin, end = history.span(case)
@@ -63,6 +65,7 @@ def judge_versions(history: History, case: str) -> Finding:
     return invalid("not-tried", f"resourceVersions of {', '.join(alike)} did not get another digit")
 
 
+@gives("not-applicable", "not-tried", "token-not-read-again", also=[judge_placement])
 def judge_tokens(history: History, case: str) -> Finding:
     """Pods were bound in time although a token had ended, which had been replaced in its file before.
 

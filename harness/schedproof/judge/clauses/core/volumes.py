@@ -10,10 +10,11 @@ from schedproof.history.history import History
 from schedproof.history.watched import Binding
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 from schedproof.oracle.volumes import claim_names, is_bound
 
 
+@gives("not-tried", "unbound-volume-claim", also=[judge_placement])
 def judge_volumes(history: History, case: str) -> Finding:
     """No pod was bound to a node where one of its volumes is unusable, or before each of its claims had a volume.
 

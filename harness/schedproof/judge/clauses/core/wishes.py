@@ -11,10 +11,11 @@ from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, chance_of_
 from schedproof.judge.rulings.evidence import ruled_table
 from schedproof.judge.rulings.extender_calls import configuration
 from schedproof.judge.rulings.ruling import Ruling, rule_binding
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 from schedproof.oracle.preferences import falls_short
 
 
+@gives("best-node-unchanged", "not-applicable", "preference-ignored", "random-chooser-passes", also=[judge_placement])
 def judge_wishes(history: History, case: str) -> Finding:
     """No probe went to a node if another feasible node matches one of its preferences better and none worse.
 

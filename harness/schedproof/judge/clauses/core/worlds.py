@@ -8,12 +8,13 @@ from schedproof.history.acts import WorldSearch
 from schedproof.history.history import History
 from schedproof.judge.clause import CHANGE_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.verdict import Finding
+from schedproof.judge.verdict import Finding, gives
 
 _SHOWN = 700
 """Characters of a world in words; only the smallest worlds are shorter."""
 
 
+@gives(also=[judge_placement])
 def judge_worlds(history: History, case: str) -> Finding:
     """Every pod of every world was placed where it could run, and only if it could.
 

@@ -24,7 +24,7 @@ from schedproof.judge.rulings.extender_calls import (
     never_called,
     unanswered,
 )
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 _MARGIN = 1.0
 """Seconds: the audit log, the watch and the tap see the same event at different times."""
@@ -32,6 +32,7 @@ _SLOW = 1.0
 """Seconds from which a Binding is slow: its client may have timed out before it was carried out."""
 
 
+@gives("call-failed", "not-applicable", "not-called")
 def judge_answers(history: History, _case: str) -> Finding:
     """Every call by kube-scheduler got status 200 and the verb's result, unless there was a reason for an error."""
     made = [(name, call) for name in VERBS for call in calls(history, name)]

@@ -29,7 +29,7 @@ from schedproof.judge.rulings.extender_calls import (
     verb,
 )
 from schedproof.judge.rulings.timeline import timeline
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 UNITS = 3
 """How much of a managed resource the nodes of `extender/managed-room` offer; each pod requests one."""
@@ -39,6 +39,7 @@ _INCOMPLETE = "incomplete"
 """The prefix of harness calls that send valid JSON with a missing field: any response is right, not only a refusal."""
 
 
+@gives("call-failed", "call-too-slow", "not-called", also=[judge_placement])
 def judge_verbs_served(history: History, case: str) -> Finding:
     """Every configured verb was called, and responded with status 200, in time, and with the verb's type."""
     configured = [
@@ -68,6 +69,7 @@ def judge_verbs_served(history: History, case: str) -> Finding:
     return passed(f"{', '.join(configured)}: responded with 200 and the verb's result")
 
 
+@gives("call-failed", "not-applicable", "not-called", "wrong-cache-mode", also=[judge_placement])
 def judge_cache_mode(history: History, case: str) -> Finding:
     """Filter responses were in the configured mode: names if nodeCacheCapable, otherwise nodes."""
     if not asking_verbs(history):
@@ -99,6 +101,7 @@ def _passed_none(call: ExtenderCall) -> bool:
     return not call.answered and {node.lower() for node in call.asked or ()} <= {*(call.failed or ())}
 
 
+@gives("duplicate-node", "empty-answers", "not-applicable", "not-called", "unasked-node", also=[judge_placement])
 def judge_filter_subset(history: History, case: str) -> Finding:
     """Filter responses had nodes of the request only, each once."""
     if not configuration(history).get("filterVerb"):
@@ -124,6 +127,7 @@ def judge_filter_subset(history: History, case: str) -> Finding:
     return passed(f"{len(made)} filter responses had nodes of the request only")
 
 
+@gives("no-failed-reason", "not-applicable", "not-called")
 def judge_failed_reasons(history: History, _case: str) -> Finding:
     """In the whole run, each node that a filter left out has a reason."""
     if not configuration(history).get("filterVerb"):
@@ -148,6 +152,7 @@ def judge_failed_reasons(history: History, _case: str) -> Finding:
     return passed(f"nodes were left out {left_out} times, each with a reason")
 
 
+@gives("answers-differ", "call-failed", "not-applicable", "not-tried", also=[judge_placement])
 def judge_idempotent(history: History, case: str) -> Finding:
     """The same filter request was sent three times, and no node was lost because it had been requested before."""
     if not configuration(history).get("filterVerb"):
@@ -167,6 +172,7 @@ def judge_idempotent(history: History, case: str) -> Finding:
     return _unless_placement_fails(history, case, "equal questions, repeated,")
 
 
+@gives("call-unanswered", "malformed-call-accepted", "not-tried", also=[judge_placement])
 def judge_malformed(history: History, case: str) -> Finding:
     """Each malformed call got an error status, or 200 with Error, and the extender kept serving.
 
@@ -193,6 +199,7 @@ def judge_malformed(history: History, case: str) -> Finding:
     return passed(f"{len(made)} malformed calls were refused, and pods were scheduled afterwards")
 
 
+@gives("not-applicable", "not-called", "not-configured", "not-tried", "unmanaged-pod-asked", also=[judge_placement])
 def judge_managed_resources(history: History, case: str) -> Finding:
     """Pods that request a managed resource were sent to the extender and bound; other pods were bound without it."""
     config = configuration(history)
@@ -222,6 +229,7 @@ def judge_managed_resources(history: History, case: str) -> Finding:
     )
 
 
+@gives("not-applicable", "not-configured", also=[judge_placement])
 def judge_managed_room(history: History, case: str) -> Finding:
     """Of pods that came at once, no more were bound to a node than it offers units of a resource that it counts.
 
@@ -248,11 +256,13 @@ def judge_managed_room(history: History, case: str) -> Finding:
     return judge_placement(history, case)
 
 
+@gives("call-failed", "not-applicable", "not-tried", also=[judge_placement])
 def judge_unknown_fields(history: History, case: str) -> Finding:
     """Requests with fields that no version has got the same responses as other requests."""
     return _answered(history, case) or _unless_placement_fails(history, case, "questions with an unknown field")
 
 
+@gives("call-unanswered", "not-applicable", "not-tried", "unasked-node", also=[judge_placement])
 def judge_empty_nodes(history: History, case: str) -> Finding:
     """Requests without nodes got a response without nodes, and the extender kept serving."""
     if not asking_verbs(history):
@@ -272,6 +282,7 @@ def judge_empty_nodes(history: History, case: str) -> Finding:
     return _unless_placement_fails(history, case, "questions without nodes")
 
 
+@gives("answers-differ", "call-failed", "not-applicable", "not-tried", "wrong-cache-mode", also=[judge_placement])
 def judge_both_cache_modes(history: History, case: str) -> Finding:
     """Requests with names and with whole nodes got results about the same nodes, in the mode of the request."""
     if (finding := _answered(history, case)) is not None:
@@ -293,6 +304,7 @@ def judge_both_cache_modes(history: History, case: str) -> Finding:
     return _unless_placement_fails(history, case, "questions in both modes")
 
 
+@gives("call-failed", "not-applicable", "not-tried", "unasked-node", also=[judge_placement])
 def judge_concurrent(history: History, case: str) -> Finding:
     """Concurrent requests all got responses, each with nodes of its own request."""
     if (finding := _answered(history, case)) is not None:
@@ -312,6 +324,7 @@ def judge_concurrent(history: History, case: str) -> Finding:
     return _unless_placement_fails(history, case, "questions at the same time")
 
 
+@gives("call-failed", "call-too-slow", "not-applicable", "not-tried", also=[judge_placement])
 def judge_large(history: History, case: str) -> Finding:
     """A request with many nodes got a response in time at least once, if a request with two of them did."""
     if not asking_verbs(history):
@@ -340,6 +353,7 @@ def judge_large(history: History, case: str) -> Finding:
     return _unless_placement_fails(history, case, "questions with few and with many nodes")
 
 
+@gives("not-healthy", "not-tried", also=[judge_placement])
 def judge_healthz(history: History, case: str) -> Finding:
     """The health path was requested before and after a pod was scheduled: `ready`, or /healthz if that is null."""
     asked = _own_calls(history, case)

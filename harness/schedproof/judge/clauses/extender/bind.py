@@ -12,13 +12,14 @@ from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import AUDIT, HOLD_BINDINGS, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, never_called, unanswered
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 _NAME = "bindVerb"
 _MARGIN = 1.0
 """Seconds: the audit log and the tap see the same event at different times."""
 
 
+@gives("false-bind-success", "not-applicable", "not-called")
 def judge_bind_binds(history: History, _case: str) -> Finding:
     """In the whole run, each pod for which bind responded without an error was bound to the requested node."""
     if (finding := _unconfigured(history)) is not None:
@@ -41,6 +42,7 @@ def judge_bind_binds(history: History, _case: str) -> Finding:
     return passed(f"{len(made)} pods were bound to the requested node")
 
 
+@gives("false-bind-success", "no-binding-refused", "not-applicable", also=[judge_placement])
 def judge_bind_error(history: History, case: str) -> Finding:
     """Each bind whose Binding was refused, and not made by another attempt, responded with an error."""
     if (finding := _unconfigured(history)) is not None:
@@ -62,6 +64,7 @@ def judge_bind_error(history: History, case: str) -> Finding:
     return passed(f"{len(refused)} refused Bindings were reported, or tried again at once")
 
 
+@gives("call-unanswered", "false-bind-success", "not-applicable", "not-tried", also=[judge_placement])
 def judge_bind_again(history: History, case: str) -> Finding:
     """Bind was called again for a bound pod: it responded, and with an error for another node."""
     if (finding := _unconfigured(history)) is not None:

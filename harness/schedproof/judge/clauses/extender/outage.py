@@ -23,29 +23,13 @@ from schedproof.judge.rulings.extender_calls import (
     never_called,
     unanswered,
 )
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 
-def judge_required(history: History, case: str) -> Finding:
-    """As `judge_outage`, if pods have to wait for the extender."""
-    if not is_needed(configuration(history)):
-        return not_claimed(
-            "by its configuration pods do not wait: it is ignorable, or has neither filterVerb nor bindVerb"
-        )
-    return judge_outage(history, case)
-
-
-def judge_ignorable(history: History, case: str) -> Finding:
-    """As `judge_outage`, if the candidate claims that pods do not wait for the extender."""
-    if is_needed(configuration(history)):
-        return failed(
-            "claim-contradicts-config",
-            "the feature ignorable is claimed, but by the configuration pods wait while it is down: ignorable is not "
-            "true",
-        )
-    return judge_outage(history, case)
-
-
+@gives(
+    "bound-during-outage", "call-failed", "call-unanswered", "no-outage", "not-applicable", "not-called",
+    also=[judge_placement],
+)  # fmt: skip
 def judge_outage(history: History, case: str) -> Finding:
     """While the extender was broken, pods waited or were bound, as configured; afterwards it was called again."""
     names = cycle_verbs(history)
@@ -78,6 +62,28 @@ def judge_outage(history: History, case: str) -> Finding:
         return failed(code, f"no call of it succeeded after the outage: {wrong}")
     became = "waited, and were bound afterwards" if needed else "were bound all the same"
     return passed(f"{len(pods)} pods {became}, and it was called again")
+
+
+@gives(also=[judge_outage])
+def judge_required(history: History, case: str) -> Finding:
+    """As `judge_outage`, if pods have to wait for the extender."""
+    if not is_needed(configuration(history)):
+        return not_claimed(
+            "by its configuration pods do not wait: it is ignorable, or has neither filterVerb nor bindVerb"
+        )
+    return judge_outage(history, case)
+
+
+@gives("claim-contradicts-config", also=[judge_outage])
+def judge_ignorable(history: History, case: str) -> Finding:
+    """As `judge_outage`, if the candidate claims that pods do not wait for the extender."""
+    if is_needed(configuration(history)):
+        return failed(
+            "claim-contradicts-config",
+            "the feature ignorable is claimed, but by the configuration pods wait while it is down: ignorable is not "
+            "true",
+        )
+    return judge_outage(history, case)
 
 
 def _bound_by_itself(history: History, pods: Sequence[TestPod], since: float) -> bool:

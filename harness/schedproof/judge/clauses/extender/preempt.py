@@ -16,12 +16,16 @@ from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import CHANGE_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, flaw, never_called
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 from schedproof.oracle.manifest import priority
 
 _UNUSABLE = "unusable-victims"
 
 
+@gives(
+    "call-failed", "lost-violations", "not-called", "not-configured", "preemptor-not-bound", "unasked-node",
+    "unusable-victims", also=[judge_placement],
+)  # fmt: skip
 def judge_preempt(history: History, case: str) -> Finding:
     """Each response had nodes of the request, each with pods of lower priority on it, and the preemptor was bound."""
     if not configuration(history).get("preemptVerb"):

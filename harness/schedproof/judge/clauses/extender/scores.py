@@ -17,7 +17,7 @@ from schedproof.judge.clause import IDLE_NODES, PREFERRED, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, flaw, never_called
 from schedproof.judge.rulings.late import LATE, LateDecisions
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 _HIGHEST = 10
 """MaxExtenderPriority. Nothing enforces it: a score of 1000 beats all other scores."""
@@ -25,6 +25,7 @@ _NAME = "prioritizeVerb"
 _UNCONFIGURED = "no prioritizeVerb is configured"
 
 
+@gives("call-failed", "not-applicable", "not-called", "score-out-of-range", "too-few", also=[judge_placement])
 def judge_score_range(history: History, case: str) -> Finding:
     """All scores were integers from 0 to 10, even for more nodes than there are scores."""
     if not configuration(history).get(_NAME):
@@ -49,6 +50,7 @@ def judge_score_range(history: History, case: str) -> Finding:
     return passed(f"{_counted(made)}, of up to {most} nodes, between 0 and {_HIGHEST}")
 
 
+@gives("answered-late", "call-failed", "node-left-out", "not-applicable", "not-called", also=[judge_placement])
 def judge_complete(history: History, case: str) -> Finding:
     """Nodes had a score, or were left out because their score is 0.
 
@@ -69,6 +71,7 @@ def judge_complete(history: History, case: str) -> Finding:
     return passed(_counted(made))
 
 
+@gives("not-applicable", "not-called", "score-not-integer")
 def judge_integers(history: History, _case: str) -> Finding:
     """All scores of the run were integers."""
     made = calls(history, _NAME)
@@ -84,6 +87,7 @@ def judge_integers(history: History, _case: str) -> Finding:
     return _of_the_run(history, made)
 
 
+@gives("duplicate-node", "not-applicable", "not-called")
 def judge_no_duplicates(history: History, _case: str) -> Finding:
     """No response of the run scored a node twice."""
     made = calls(history, _NAME)

@@ -13,13 +13,17 @@ from schedproof.history.history import History
 from schedproof.judge.clause import Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.extender_calls import NOTHING_ASKED, asking_verbs, configuration
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE = "as configured", "over plain HTTP", "without a certificate"
 """How the harness sent a question to the extender."""
 _MUTUAL = "mutual-tls"
 
 
+@gives(
+    "call-failed", "call-unanswered", "insecure-call-answered", "not-applicable", "not-configured", "not-tried",
+    also=[judge_placement],
+)  # fmt: skip
 def judge_tls(history: History, case: str) -> Finding:
     """A question got a response over HTTPS, with the configured certificates, and none over plain HTTP.
 

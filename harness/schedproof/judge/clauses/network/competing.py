@@ -15,7 +15,7 @@ from schedproof.judge.clauses.network.preference import judge_probes
 from schedproof.judge.rulings.evidence import ruled_table
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.served import unless_not_served
-from schedproof.judge.verdict import Finding, invalid
+from schedproof.judge.verdict import Finding, gives, invalid
 
 MANY = 96
 """Nodes: more than the number at which schedulers commonly stop looking (5, 10, 16, 20), or divide a query (50).
@@ -26,12 +26,14 @@ TURNS = 8
 """How many of them must be the quietest in turn."""
 
 
+@gives("metric-not-served", also=[judge_probes])
 @unless_not_served
 def judge_before_others(history: History, case: str) -> Finding:
     """All probes went to the quietest node, which two nodes were in turn, whatever favored the other nodes."""
     return judge_probes(history, case, distinct=2, alike=False)
 
 
+@gives("metric-not-served", "too-few", also=[judge_probes])
 @unless_not_served
 def judge_many_nodes(history: History, case: str) -> Finding:
     """All probes went to the quietest of many feasible nodes; at least `TURNS` of these were that in turn."""

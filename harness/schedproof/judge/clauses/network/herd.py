@@ -9,7 +9,7 @@ from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.served import unless_not_served
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 
 def not_counting(claims: Claims) -> str:
@@ -21,6 +21,7 @@ def not_counting(claims: Claims) -> str:
     )
 
 
+@gives("answered-late", "burst-on-one-node", "metric-not-served", "no-choice", also=[judge_placement])
 @unless_not_served
 def judge_herd(history: History, case: str) -> Finding:
     """Pods that were bound within one window of readings, and fit on several nodes, did not all go to one node."""

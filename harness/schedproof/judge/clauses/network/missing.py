@@ -19,7 +19,7 @@ from schedproof.judge.rulings.outweighed import outweighed, tie_broken
 from schedproof.judge.rulings.ruling import Ruling, rule_binding
 from schedproof.judge.rulings.scored import scores_of, unscored
 from schedproof.judge.rulings.served import unless_not_served
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 from schedproof.normalization.policies import unlike_avoided, unlike_median
 
 _SQUEEZED = 0.01
@@ -58,6 +58,10 @@ class _Decision:
         return tuple(node for node in self.ruling.feasible if node not in self.known)
 
 
+@gives(
+    "against-on-missing", "answered-late", "call-failed", "metric-not-served", "no-choice", "outweighed",
+    also=[judge_placement],
+)  # fmt: skip
 @unless_not_served
 def judge_missing_node(history: History, case: str) -> Finding:
     """Nodes without samples blocked no pod, and were treated as the claimed policy says.

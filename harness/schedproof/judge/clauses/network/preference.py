@@ -25,7 +25,7 @@ from schedproof.judge.rulings.ruling import Ruling, rule_binding
 from schedproof.judge.rulings.scored import found_something, queries
 from schedproof.judge.rulings.served import unless_not_served
 from schedproof.judge.rulings.timeline import timeline
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 ROTATIONS = 8
 """In clusters with more nodes, so many of them are the quietest in turn."""
@@ -59,100 +59,11 @@ class _Probe:
         return not self.ruling.reasons and self.ruling.binding.node == self.quietest
 
 
-@unless_not_served
-def judge_least_traffic(history: History, case: str) -> Finding:
-    """All probes went to the quietest feasible node, and each of the nodes was the quietest in turn.
-
-    If two nodes differ by less than the claimed resolution, either is right.
-    """
-    finding = judge_probes(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS))
-    return (_beyond_resolution(history, case) or finding) if finding.outcome == "passed" else finding
-
-
-def _beyond_resolution(history: History, case: str) -> Finding | None:
-    """A finding if a pod with two right nodes went to a third node, or to none."""
-    assert history.claims.network is not None
-    pods = history.test_pods(case, "undecided")
-    excused, late = excused_pods(history, pods), LateDecisions(history)
-    for pod in pods:
-        if (binding := history.bindings.get(pod.uid)) is None:
-            return failed("not-bound-in-time", f"{pod.name} was never bound")
-        if late.why(pod):
-            continue
-        load = _load(history, pod)
-        limit = min(load.values()) * (1 + history.claims.network.resolution)
-        if load.get(binding.node, math.inf) <= limit:
-            continue
-        ruling = rule_binding(history, binding)
-        if not (pod.uid in excused and placements_may_explain(history, pod, ruling, load)):
-            first, why = outweighed(history, ruling)
-            if first and all(load.get(node, math.inf) <= limit for node in first):
-                return invalid("outweighed", f"{pod.name}: {why}")
-            right = " or ".join(sorted(node for node, rate in load.items() if rate <= limit))
-            return failed(
-                "probe-not-on-quietest",
-                f"{pod.name} went to {binding.node}, expected {right}: the two quietest nodes differ by less than the "
-                "claimed resolution, and all others exceed it",
-                decisions=[ruled_table(ruling, expected=right)],
-            )  # fmt: skip
-    return None
-
-
-@unless_not_served
-def judge_flip(history: History, case: str) -> Finding:
-    """All probes went to the quietest node before the load was swapped, and to the new quietest node after."""
-    return judge_probes(history, case, distinct=2)
-
-
-@unless_not_served
-def judge_ranking(history: History, case: str) -> Finding:
-    """While one node after the other became infeasible, all probes went to the quietest of the remaining nodes."""
-    return judge_probes(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS) - 1)
-
-
-@unless_not_served
-def judge_bind_refused(history: History, case: str) -> Finding:
-    """All pods whose Bindings had been refused went to the quietest node when Bindings were allowed again."""
-    finding = judge_placement(history, case)
-    if finding.outcome == "failed":
-        # Of some pods no Binding came that could be refused, so that they were never let go.
-        return finding
-    finding = judge_probes(history, case, distinct=2)
-    refused = {record.pod for record in history.of(Admission, case) if record.code}
-    if finding.outcome == "passed" and any(pod.name not in refused for pod in history.released(case)):
-        return invalid("no-binding-refused", "for some of the probes, no Binding was refused")
-    return finding
-
-
-def judge_recovery(history: History, case: str) -> Finding:
-    """All probes after an outage went to the quietest node, which one node after the other was."""
-    return judge_probes(history, case, distinct=2, controlled=False)
-
-
-def no_packets_for(claims: Claims, cluster: RunCluster) -> str:
-    """Why packets cannot change the claimed metric."""
-    assert claims.network is not None
-    metric = f"node_network_{claims.network.direction}_bytes_total"
-    if claims.network.metric != metric:
-        return f"packets change {metric}, but {claims.network.metric} is claimed"
-    device = claims.network.device.format(device=cluster.device)
-    if device != cluster.device:
-        return f"the nodes' traffic interface is {cluster.device}, but {device} is claimed"
-    return ""
-
-
-def no_third_node(_claims: Claims, cluster: RunCluster) -> str:
-    """Why no node can be much busier than two others."""
-    return "" if len(cluster.nodes) > 2 else "there is no third node beside the two to tell apart"
-
-
-def no_other_direction(claims: Claims) -> str:
-    """Why no series could be mistaken for the claimed direction."""
-    assert claims.network is not None
-    is_named = f"_{claims.network.direction}_" in claims.network.metric
-    return "" if is_named else f"the name of {claims.network.metric} does not contain a direction"
-
-
+@gives(
+    "answered-late", "best-node-unchanged", "control-inconclusive", "load-not-distinct", "load-not-shown",
+    "not-all-nodes-scored", "not-tried", "outweighed", "probe-not-on-quietest", "random-chooser-passes",
+    also=[judge_placement],
+)  # fmt: skip
 def judge_probes(history: History, case: str, *, distinct: int, controlled: bool = True, alike: bool = True) -> Finding:
     """Whether all probes went to the quietest feasible node, and so many different nodes were that in turn.
 
@@ -231,6 +142,105 @@ def judge_probes(history: History, case: str, *, distinct: int, controlled: bool
         f"were in turn; a random choice passes with probability {chance:.1e}" + _counts(len(left_out)),
         decisions=[_table(probes[0])], measured=measured, timeline=evidence["timeline"],
     )  # fmt: skip
+
+
+@gives("metric-not-served", also=[judge_probes])
+@unless_not_served
+def judge_least_traffic(history: History, case: str) -> Finding:
+    """All probes went to the quietest feasible node, and each of the nodes was the quietest in turn.
+
+    If two nodes differ by less than the claimed resolution, either is right.
+    """
+    finding = judge_probes(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS))
+    return (_beyond_resolution(history, case) or finding) if finding.outcome == "passed" else finding
+
+
+def _beyond_resolution(history: History, case: str) -> Finding | None:
+    """A finding if a pod with two right nodes went to a third node, or to none."""
+    assert history.claims.network is not None
+    pods = history.test_pods(case, "undecided")
+    excused, late = excused_pods(history, pods), LateDecisions(history)
+    for pod in pods:
+        if (binding := history.bindings.get(pod.uid)) is None:
+            return failed("not-bound-in-time", f"{pod.name} was never bound")
+        if late.why(pod):
+            continue
+        load = _load(history, pod)
+        limit = min(load.values()) * (1 + history.claims.network.resolution)
+        if load.get(binding.node, math.inf) <= limit:
+            continue
+        ruling = rule_binding(history, binding)
+        if not (pod.uid in excused and placements_may_explain(history, pod, ruling, load)):
+            first, why = outweighed(history, ruling)
+            if first and all(load.get(node, math.inf) <= limit for node in first):
+                return invalid("outweighed", f"{pod.name}: {why}")
+            right = " or ".join(sorted(node for node, rate in load.items() if rate <= limit))
+            return failed(
+                "probe-not-on-quietest",
+                f"{pod.name} went to {binding.node}, expected {right}: the two quietest nodes differ by less than the "
+                "claimed resolution, and all others exceed it",
+                decisions=[ruled_table(ruling, expected=right)],
+            )  # fmt: skip
+    return None
+
+
+@gives("metric-not-served", also=[judge_probes])
+@unless_not_served
+def judge_flip(history: History, case: str) -> Finding:
+    """All probes went to the quietest node before the load was swapped, and to the new quietest node after."""
+    return judge_probes(history, case, distinct=2)
+
+
+@gives("metric-not-served", also=[judge_probes])
+@unless_not_served
+def judge_ranking(history: History, case: str) -> Finding:
+    """While one node after the other became infeasible, all probes went to the quietest of the remaining nodes."""
+    return judge_probes(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS) - 1)
+
+
+@gives("metric-not-served", "no-binding-refused", also=[judge_probes])
+@unless_not_served
+def judge_bind_refused(history: History, case: str) -> Finding:
+    """All pods whose Bindings had been refused went to the quietest node when Bindings were allowed again."""
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed":
+        # Of some pods no Binding came that could be refused, so that they were never let go.
+        return finding
+    finding = judge_probes(history, case, distinct=2)
+    refused = {record.pod for record in history.of(Admission, case) if record.code}
+    if finding.outcome == "passed" and any(pod.name not in refused for pod in history.released(case)):
+        return invalid("no-binding-refused", "for some of the probes, no Binding was refused")
+    return finding
+
+
+@gives(also=[judge_probes])
+def judge_recovery(history: History, case: str) -> Finding:
+    """All probes after an outage went to the quietest node, which one node after the other was."""
+    return judge_probes(history, case, distinct=2, controlled=False)
+
+
+def no_packets_for(claims: Claims, cluster: RunCluster) -> str:
+    """Why packets cannot change the claimed metric."""
+    assert claims.network is not None
+    metric = f"node_network_{claims.network.direction}_bytes_total"
+    if claims.network.metric != metric:
+        return f"packets change {metric}, but {claims.network.metric} is claimed"
+    device = claims.network.device.format(device=cluster.device)
+    if device != cluster.device:
+        return f"the nodes' traffic interface is {cluster.device}, but {device} is claimed"
+    return ""
+
+
+def no_third_node(_claims: Claims, cluster: RunCluster) -> str:
+    """Why no node can be much busier than two others."""
+    return "" if len(cluster.nodes) > 2 else "there is no third node beside the two to tell apart"
+
+
+def no_other_direction(claims: Claims) -> str:
+    """Why no series could be mistaken for the claimed direction."""
+    assert claims.network is not None
+    is_named = f"_{claims.network.direction}_" in claims.network.metric
+    return "" if is_named else f"the name of {claims.network.metric} does not contain a direction"
 
 
 def _in_time(

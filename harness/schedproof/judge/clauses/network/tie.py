@@ -12,9 +12,10 @@ from schedproof.judge.clauses.network.preference import RANDOM_LIMIT
 from schedproof.judge.rulings.outweighed import tie_broken
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.served import unless_not_served
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 
+@gives("metric-not-served", "no-choice", "outweighed", "ties-not-spread", "too-few", also=[judge_placement])
 @unless_not_served
 def judge_tie(history: History, case: str) -> Finding:
     """Every node got some of the pods, and none got so many that chance would hardly ever explain it.

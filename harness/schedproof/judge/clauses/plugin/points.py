@@ -10,9 +10,10 @@ from schedproof.history.history import History
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import decision_table
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 
+@gives("against-claimed-order", "not-tried", also=[judge_placement])
 def judge_queue_sort(history: History, case: str) -> Finding:
     """Of two pods that waited for the same room, the pod that is claimed to come first got it, older or younger.
 
@@ -40,6 +41,7 @@ def judge_queue_sort(history: History, case: str) -> Finding:
     return passed(f"{len(phases)} times the pod came first that the claims put first")
 
 
+@gives("no-choice", "not-tried", "preference-ignored", also=[judge_placement])
 def judge_score(history: History, case: str) -> Finding:
     """Each pod went to a node with the labels that it prefers by its example, if there was such a node."""
     finding = judge_placement(history, case)

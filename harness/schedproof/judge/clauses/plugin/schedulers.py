@@ -11,9 +11,10 @@ from schedproof.history.observations import LeaseHolder
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.clauses.core.conditions import judge_binds
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 
+@gives("lease-not-taken", "not-tried", also=[judge_placement])
 def judge_leader_election(history: History, case: str) -> Finding:
     """With leader election it acquired its lease before it scheduled, and without it schedules as well."""
     leases = list(history.of(LeaseHolder, case))
@@ -44,6 +45,7 @@ def _wrote_lease(history: History, case: str) -> bool:
 _WRITING = frozenset({"create", "update", "patch"})
 
 
+@gives("foreign-pod", "not-applicable", also=[judge_binds])
 def judge_second_scheduler(history: History, case: str) -> Finding:
     """Beside the stock scheduler, each scheduled its own pods, and tried to schedule no other pods.
 
@@ -75,6 +77,7 @@ def judge_second_scheduler(history: History, case: str) -> Finding:
     return passed(f"each scheduled its own pods: it {finding.summary.split(' ')[0]}, the stock scheduler {len(others)}")
 
 
+@gives("not-applicable", "nothing-started", also=[judge_binds])
 def judge_replaces_default(history: History, case: str) -> Finding:
     """Pods that name no scheduler were bound by it, including a pod of a DaemonSet on a cordoned node.
 

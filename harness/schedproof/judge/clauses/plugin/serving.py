@@ -9,9 +9,10 @@ from schedproof.history.history import History
 from schedproof.history.observations import EndpointAnswer
 from schedproof.judge.clause import PROCESSES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 
+@gives("not-healthy", "not-tried", also=[judge_placement])
 def judge_healthz_readyz(history: History, case: str) -> Finding:
     """Its health was requested without credentials, as a kubelet does, before and after it had scheduled a pod.
 
@@ -50,6 +51,7 @@ def _described(answer: EndpointAnswer) -> str:
     return f"{answer.path} {how} ({answer.answer.strip()[:100]})"
 
 
+@gives("metrics-refused", "not-tried", "pods-not-counted", also=[judge_placement])
 def judge_metrics(history: History, case: str) -> Finding:
     """A client with the rights of a Prometheus read its metrics, and they counted the pods that it had scheduled."""
     answers = list(history.of(EndpointAnswer, case))

@@ -15,7 +15,7 @@ from schedproof.judge.clause import AUDIT, SCRIPTED_METRICS, Clause
 from schedproof.judge.clauses.core.conditions import judge_binds
 from schedproof.judge.clauses.network.preference import judge_flip
 from schedproof.judge.rulings.evidence import log_tails
-from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 _ONE_PROFILE = "its configuration has one profile"
 _PANIC = re.compile(r"panic: |fatal error: ")
@@ -27,6 +27,7 @@ def _names(log: Sequence[str], arg: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(arg)}(?![\w-])", errors, re.IGNORECASE) is not None
 
 
+@gives("config-version-not-served", "nothing-started")
 def judge_config_version(history: History, case: str) -> Finding:
     """The configuration has an API version that this Kubernetes serves."""
     version = history.configuration.get("apiVersion", "")
@@ -43,6 +44,7 @@ def judge_config_version(history: History, case: str) -> Finding:
     return passed(f"its configuration has the API version {version}")
 
 
+@gives("does-not-start", "nothing-started", "plugin-not-enabled", "plugin-not-registered")
 def judge_registered_name(history: History, case: str) -> Finding:
     """Every name in the configuration is that of a registered plugin, so that its args take effect.
 
@@ -75,6 +77,10 @@ def judge_registered_name(history: History, case: str) -> Finding:
     return passed("every name in its configuration is that of an enabled plugin")
 
 
+@gives(
+    "arg-not-named", "args-refused", "does-not-start", "not-applicable", "not-tried", "nothing-started",
+    "wrong-arg-accepted",
+)  # fmt: skip
 def judge_args_typed(history: History, case: str) -> Finding:
     """Its own args are accepted; an arg of a wrong type fails the start, with a message that names it."""
     failure = next(history.of(StartFailed), None)
@@ -115,6 +121,7 @@ def _untried(history: History, case: str, untried: str, *, with_args: bool) -> F
     return None if any(history.of(Tried, case)) else invalid("not-tried", untried)
 
 
+@gives("arg-not-named", "does-not-start", "not-applicable", "not-tried", "nothing-started", "wrong-arg-accepted")
 def judge_args_unknown(history: History, case: str) -> Finding:
     """An unknown arg of a plugin fails the start, with a message that names it."""
     if (finding := _untried(history, case, "no arg was tried", with_args=True)) is not None:
@@ -137,6 +144,7 @@ def judge_args_unknown(history: History, case: str) -> Finding:
     return passed("an unknown arg fails the start by name")
 
 
+@gives("crash-without-args", "does-not-start", "not-applicable", "not-tried", "nothing-started")
 def judge_args_defaults(history: History, case: str) -> Finding:
     """Without an arg, or without any, it starts with defaults, or exits with an error: it does not panic.
 
@@ -160,6 +168,7 @@ def judge_args_defaults(history: History, case: str) -> Finding:
     return passed(f"started {len(tried)} times with something left out: it used defaults, or exited with an error")
 
 
+@gives("does-not-start", "not-applicable", "nothing-started", "queue-sorts-differ", also=[judge_binds])
 def judge_profiles(history: History, case: str) -> Finding:
     """All profiles of its configuration start in one process, and each schedules the pods that name it.
 
@@ -177,6 +186,7 @@ def judge_profiles(history: History, case: str) -> Finding:
     return judge_binds(history, case)
 
 
+@gives("not-applicable", "nothing-started", also=[judge_flip])
 def judge_profile_args(history: History, case: str) -> Finding:
     """With its profiles in the opposite order, all probes went to the quietest node by its claims."""
     if not history.configuration:
@@ -186,6 +196,7 @@ def judge_profile_args(history: History, case: str) -> Finding:
     return judge_flip(history, case)
 
 
+@gives("does-not-start", "nothing-started", "plugin-name-taken")
 def judge_duplicate_name_rejected(history: History, case: str) -> Finding:
     """No plugin of its own is registered under a taken name, which fails the start.
 
