@@ -224,6 +224,17 @@ def test_devices_for_extended_resources_pass() -> None:
     told(land(h).verdict(), "passed")
 
 
+def test_devices_of_one_class_for_two_names_of_it_pass() -> None:
+    h = published(node_1=2)
+    store(h, "deviceclasses", "any", spec={"extendedResourceName": GPU})
+    names = (GPU, "deviceclass.resource.kubernetes.io/any")
+    h.pod("p", containers=[{"name": "main", "resources": {"requests": dict.fromkeys(names, "1")}}])
+    mappings = [{"containerName": "main", "resourceName": name, "requestName": "wanted"} for name in names]
+    h.report("p", extendedResourceClaimStatus={"resourceClaimName": "made", "requestMappings": mappings})
+    made(h, "node-1/d0", "node-1/d1")
+    told(land(h).verdict(), "passed")
+
+
 def test_devices_for_extended_resources_must_be_allocated_reserved_and_told() -> None:
     told(land(gpus()).verdict(), "failed", "unallocated-resource-claim", "p", GPU)
     for devices, reserved, mapped, code in (

@@ -7,7 +7,7 @@ from schedproof.history.acts import Asserted
 from schedproof.history.history import History
 from schedproof.judge.clause import Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.verdict import Finding, failed
+from schedproof.judge.verdict import Finding, failed, gives
 
 
 def is_own(clause: object) -> bool:
@@ -20,6 +20,7 @@ def own_clause(clause: str, guarantee: str = "") -> Clause:
     return Clause(clause, guarantee or "What a test of your own asserts.", "a test of your own", judge_own)
 
 
+@gives("assertion-failed", also=[judge_placement])
 def judge_own(history: History, case: str) -> Finding:
     """Every pod is placed where it can run, every expectation is met, and every assertion holds."""
     placed = judge_placement(history, case)

@@ -78,7 +78,7 @@ def gives(*codes: str, also: Sequence[Callable[..., Finding]] = ()) -> Callable[
 
 
 def codes_of(judge: Callable[..., object]) -> tuple[str, ...]:
-    """The codes that a judge declares, sorted; none of a test of the user's own."""
+    """The codes that a judge declares, sorted."""
     function = judge.func if isinstance(judge, functools.partial) else judge
     return tuple(sorted(_GIVEN.get(function, ())))
 

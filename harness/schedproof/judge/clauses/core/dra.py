@@ -8,6 +8,7 @@ resources that devices provide, the scheduler makes the claim, and tells the kub
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from schedproof.history.history import History
@@ -138,10 +139,12 @@ def _unmet_extended(
         where = f"{binding.pod} was bound to {binding.node}, which offers {', '.join(wanted)} only as devices"
         yield "unallocated-resource-claim", f"{where}, and no ResourceClaim had been made for the pod"
         return
-    for resource, request in wanted.items():
-        count = request["exactly"]["count"]
-        if (found := given(claim, request["exactly"]["deviceClassName"])) != count:
-            has = f"had {found} instead of {count} devices for {resource}"
+    counts: Counter[str] = Counter()
+    for request in wanted.values():
+        counts[request["exactly"]["deviceClassName"]] += request["exactly"]["count"]
+    for device_class, count in counts.items():
+        if (found := given(claim, device_class)) != count:
+            has = f"had {found} instead of {count} devices of class {device_class}"
             yield "wrong-allocation", f"{binding.pod} was bound while its claim {full_name(claim)} {has}"
     named = status(binding.manifest).get("extendedResourceClaimStatus") or {}
     mapped = {(entry["containerName"], entry["resourceName"]) for entry in named.get("requestMappings") or ()}
