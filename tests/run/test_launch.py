@@ -34,6 +34,11 @@ def test_valid_combinations_of_options_are_accepted(given: dict[str, Any]) -> No
     check(settings(**given))
 
 
+def test_whoever_asks_first_is_told_of_an_unknown_kind_of_cluster() -> None:
+    with pytest.raises(UsageError, match="--cluster kwok: unknown kind"):
+        _ = settings(cluster="kwok").kind
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

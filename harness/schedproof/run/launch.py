@@ -44,7 +44,13 @@ class Settings(ClusterOptions):
 
     @property
     def kind(self) -> ClusterKind:
-        """The kind of its cluster, which `check` has accepted."""
+        """The kind of its cluster.
+
+        Raises:
+            UsageError: there is no such kind.
+        """
+        if self.cluster not in KINDS:
+            raise UsageError(f"--cluster {self.cluster}: unknown kind of cluster", remedy=f"one of {', '.join(KINDS)}")
         return KINDS[self.cluster]
 
 
@@ -54,8 +60,6 @@ def check(settings: Settings) -> None:
     Raises:
         UsageError: names the option, and what it is for.
     """
-    if settings.cluster not in KINDS:
-        raise UsageError(f"--cluster {settings.cluster}: unknown kind of cluster", remedy=f"one of {', '.join(KINDS)}")
     kind = settings.kind
     for field in sorted({option for other in KINDS.values() for option in other.options}):
         if getattr(settings, field) not in (None, False) and field not in kind.options:
