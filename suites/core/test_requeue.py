@@ -146,7 +146,10 @@ def test_requeue_node_resized(case: Case) -> None:
 
 @pytest.mark.clause("core/requeue-pod-updated")
 def test_requeue_pod_updated(case: Case) -> None:
-    """Pods select a tainted node without tolerating the taint. Then one of them gets a matching toleration."""
+    """Pods select a tainted node without tolerating the taint. Then one of them gets a matching toleration.
+
+    Then the node is cordoned, and a pod waits until it tolerates that.
+    """
     node, *_ = case.nodes.names
     case.nodes.change(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}])
     case.settle()
@@ -155,6 +158,15 @@ def test_requeue_pod_updated(case: Case) -> None:
     case.pods.tolerate(pods[0], {"key": "schedproof.dev/reserved", "operator": "Exists"})
     case.expect_bound(pods[:1], case.deadlines.requeue)
     case.expect_pending(pods[1:])
+    if case.leaves_out(Subject.CORDONS):
+        return
+    case.restore()
+    case.nodes.change(node, unschedulable=True)
+    case.settle()
+    waits = case.pod("waits", cpu="100m", nodeSelector={"kubernetes.io/hostname": node})
+    case.expect_pending([waits])
+    case.pods.tolerate(waits, {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"})
+    case.expect_bound([waits], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/deleted-while-pending")
