@@ -184,6 +184,8 @@ def _run(
     failed = {name: clause["code"] for name, clause in clauses.items() if clause["outcome"] == "failed"}
     unproved = {name: clause["code"] for name, clause in clauses.items() if clause["outcome"] == "invalid"}
     said = next((clauses[name]["summary"] for name in failed), "") if clauses else ended.stderr
+    for folder, name in ((tree, "."), (Path.home(), "~")):
+        said = said.replace(str(folder), name)  # the line is committed
     return ended.returncode, failed, unproved, said
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from schedproof.candidate.subjects import Subject
+from schedproof.clusters.spec import version
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.changes.binding_webhook import BindingWebhook
 from schedproof.stimulus.pods import NEVER_STARTS
@@ -170,7 +171,7 @@ def test_fit_init(case: Case) -> None:
         exceeds.append(case.pod("exceeds", memory="1Gi", init=[{"memory": "2500Mi"}], **here))
     case.expect_pending(exceeds)
     case.expect_bound([case.pod("fits", cpu="1", memory="2Gi", init=[{"cpu": "500m", "memory": "2Gi"}], **here)])
-    if tuple(map(int, case.trial.cluster.kubernetes.split("."))) < _RESTART_POLICIES:
+    if version(case.trial.cluster.kubernetes) < _RESTART_POLICIES:
         return
     here = node_of_its_own(case, "policies", cpu="2")
     for policy in ("Never", "OnFailure"):

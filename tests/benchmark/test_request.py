@@ -14,7 +14,7 @@ from schedproof.foundation.progress import SilentProgress
 
 @pytest.fixture(autouse=True)
 def _no_builds(monkeypatch) -> None:
-    monkeypatch.setattr("schedproof.benchmark.request.resolve", lambda *_, **__: {})
+    monkeypatch.setattr("schedproof.benchmark.request.paths", lambda *_, **__: {})
 
 
 def _prepare(tmp_path: Path, **fields):

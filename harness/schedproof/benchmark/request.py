@@ -15,7 +15,7 @@ from schedproof.benchmark.workloads.reader import load_workload
 from schedproof.benchmark.workloads.scheduler_perf import import_case
 from schedproof.benchmark.workloads.workload import Workload
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
-from schedproof.binaries.resolve import resolve
+from schedproof.binaries.resolve import paths
 from schedproof.candidate.kinds import WorldSpec
 from schedproof.candidate.scheduler_config import scoring_all_nodes
 from schedproof.clusters.kinds import KINDS, MEASURED
@@ -100,9 +100,8 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
     )  # fmt: skip
     _require_folder(request.folder)
     image = minimal.prepare(request.node_image, request.kubernetes, progress)
-    resolved = resolve((*minimal.binaries, BINARY), kubernetes=request.kubernetes, explicit=binaries, progress=progress)
     return dataclasses.replace(
-        plan, binaries={name: binary.path for name, binary in resolved.items()},
+        plan, binaries=paths((*minimal.binaries, BINARY), request.kubernetes, binaries, progress),
         cluster=request.cluster, node_image=image,
     )  # fmt: skip
 

@@ -152,6 +152,11 @@ class KindSpec:
     audited: bool = True
 
 
+def version(kubernetes: str) -> tuple[int, ...]:
+    """A minor version of Kubernetes, such as 1.36, as numbers that can be compared."""
+    return tuple(map(int, kubernetes.split(".")))
+
+
 def load_spec(path: Path, *, count: int | None = None, kubernetes: str | None = None) -> ClusterSpec:
     """Read a cluster definition.
 

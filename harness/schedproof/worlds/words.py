@@ -9,7 +9,7 @@ import yaml
 
 from schedproof.foundation.counted import counted
 from schedproof.worlds.kinds import HAPPENINGS, SPECIAL, happenings, kind_of
-from schedproof.worlds.world import BESIDE, GATE, POOL, PREFIX, REQUIRED, USUAL, Manifest, World, pod_spec
+from schedproof.worlds.world import BESIDE, POOL, PREFIX, REQUIRED, USUAL, Manifest, World, gates, pod_spec
 
 _IMAGE = "registry.k8s.io/pause:3.10"
 _SHORT = {REQUIRED: "required", "matchExpressions": "expressions", "nodeSelectorTerms": "terms"}
@@ -116,8 +116,7 @@ def _documents(world: World, scheduler_name: str) -> Iterator[tuple[str, Manifes
                 pod["metadata"] |= {"name": name, "namespace": elsewhere}
             yield ", ".join(_besides(step)), pod
         else:
-            gates = {"schedulingGates": [{"name": GATE}]} if step.get("gated") else {}
-            yield ", ".join(_besides(step)), _pod(step["comes"], scheduler_name, **gates)
+            yield ", ".join(_besides(step)), _pod(step["comes"], scheduler_name, **gates(step))
 
 
 def node_manifest(node: Manifest) -> Manifest:

@@ -110,6 +110,11 @@ def pod_spec(pod: Manifest, image: str) -> Manifest:
     return spec
 
 
+def gates(step: Manifest) -> Manifest:
+    """The field of a pod's spec that holds its scheduling gate; nothing if the step brings a pod without one."""
+    return {"schedulingGates": [{"name": GATE}]} if step.get("gated") else {}
+
+
 def tidy(world: World) -> World:
     """The world without empty fields, and without steps about nodes and pods that do not exist."""
     nodes = [_without_empty(node) for node in world.nodes]

@@ -19,7 +19,7 @@ from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.clusters.nodes import wait_gone, wait_ready
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import Exporters
-from schedproof.clusters.spec import REAL_EXPORTERS, ClusterSpec, NodeSpec
+from schedproof.clusters.spec import REAL_EXPORTERS, ClusterSpec, NodeSpec, version
 from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.controller_manager import PATIENCE, start_controller_manager
 from schedproof.daemons.daemon import opened_host
@@ -28,6 +28,9 @@ from schedproof.daemons.prometheus import Prometheus, start_prometheus
 from schedproof.traffic.pushed import IdleReadings
 from schedproof.traffic.readings import made_up_address, node_labels
 
+_DEVICES_FOR_RESOURCES = (1, 36)
+"""The Kubernetes version since which the feature gate DRAExtendedResource is on by default."""
+
 
 def required_binaries(spec: ClusterSpec, *, readings: bool) -> tuple[str, ...]:
     """Return the binaries that `EmbeddedCluster` starts: Prometheus for readings, exporters only if they are real."""
@@ -35,10 +38,6 @@ def required_binaries(spec: ClusterSpec, *, readings: bool) -> tuple[str, ...]:
     if not _has_exporters(spec, readings=readings):
         unneeded.add("node_exporter")
     return tuple(name for name in EMBEDDED.binaries if name not in unneeded)
-
-
-_DEVICES_FOR_RESOURCES = (1, 36)
-"""The Kubernetes version since which the feature gate DRAExtendedResource is on by default."""
 
 
 def _has_exporters(spec: ClusterSpec, *, readings: bool) -> bool:
@@ -94,7 +93,7 @@ class EmbeddedCluster:
             | ({"scripted-metrics"} if readings else set())
             | ({"load"} if self._real else set())
             | ({"several-nodes"} if len(spec.nodes) > 1 else set())
-            | ({"devices-for-resources"} if _version(spec) >= _DEVICES_FOR_RESOURCES else set())
+            | ({"devices-for-resources"} if version(spec.kubernetes) >= _DEVICES_FOR_RESOURCES else set())
         )
         self.device = spec.device
         self.node_template = spec.template
@@ -270,10 +269,6 @@ class EmbeddedCluster:
     def close(self) -> None:
         """End all processes of this cluster. Safe to call twice."""
         self._closing.close()
-
-
-def _version(spec: ClusterSpec) -> tuple[int, ...]:
-    return tuple(map(int, spec.kubernetes.split(".")))
 
 
 def _import_clients() -> None:

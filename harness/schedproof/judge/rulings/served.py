@@ -9,7 +9,7 @@ from schedproof.documents.suggestions import nearest
 from schedproof.history.history import History
 from schedproof.history.observations import MetricsServed, QueryReads
 from schedproof.judge.rulings.scored import queries
-from schedproof.judge.verdict import Finding, invalid
+from schedproof.judge.verdict import Finding, gives, invalid
 
 NOT_SERVED = "metric-not-served"
 
@@ -35,7 +35,10 @@ def unserved(history: History, case: str) -> tuple[str, str]:
 
 
 def unless_not_served(judge: Callable[[History, str], Finding]) -> Callable[[History, str], Finding]:
-    """The judge of a clause about readings: what may follow from a metric that is not served proves nothing."""
+    """The judge of a clause about readings: what may follow from a metric that is not served proves nothing.
+
+    `judge` declares its own codes.
+    """
 
     @functools.wraps(judge)
     def judged(history: History, case: str) -> Finding:
@@ -45,7 +48,7 @@ def unless_not_served(judge: Callable[[History, str], Finding]) -> Callable[[His
         query, metric = unserved(history, case)
         return invalid(NOT_SERVED, _said(history, query, metric), **finding.evidence) if metric else finding
 
-    return judged
+    return gives(NOT_SERVED, also=[judge])(judged)
 
 
 def _said(history: History, query: str, metric: str) -> str:

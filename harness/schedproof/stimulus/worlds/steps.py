@@ -23,7 +23,6 @@ from schedproof.worlds.words import node_manifest
 from schedproof.worlds.world import (
     BESIDE,
     DEVICE,
-    GATE,
     LOST,
     NODES,
     POOL,
@@ -31,6 +30,7 @@ from schedproof.worlds.world import (
     USUAL,
     Manifest,
     World,
+    gates,
     pod_spec,
     required,
 )
@@ -112,8 +112,7 @@ class WorldSteps:
         if code and self._gate is not None:
             name = self._pods.next_name(described["name"])
             self._gate.lose_answer(name) if code == LOST else self._gate.refuse(name, code, times=1)
-        gates: dict[str, Any] = {"schedulingGates": [{"name": GATE}]} if step.get("gated") else {}
-        pod = self._pods.create(described["name"], plain=True, **self._spec(described), **gates)
+        pod = self._pods.create(described["name"], plain=True, **self._spec(described), **gates(step))
         self._named[described["name"]], self._own[described["name"]] = pod, described
         return pod
 

@@ -71,16 +71,16 @@ def judge_dra(history: History, case: str) -> Finding:
 
 
 def _uses_devices(history: History, binding: Binding) -> bool:
-    return bool(binding.manifest["spec"].get("resourceClaims")) or bool(_extended(history, binding))
-
-
-def _extended(history: History, binding: Binding) -> dict[str, Manifest]:
-    """The extended resources of a pod that devices had to provide on its node, as requests."""
+    if binding.manifest["spec"].get("resourceClaims"):
+        return True
     state = history.world.at(binding.rv - 1)
     node = state.nodes.get(binding.node)
-    if state.inventory is None or node is None:
-        return {}
-    return not_offered(extended_requests(binding.manifest, state.inventory), node)
+    return state.inventory is not None and node is not None and bool(_extended(binding, state.inventory, node))
+
+
+def _extended(binding: Binding, inventory: Inventory, node: Manifest) -> dict[str, Manifest]:
+    """The extended resources of a pod that devices had to provide on its node, as requests."""
+    return not_offered(extended_requests(binding.manifest, inventory), node)
 
 
 def _allocated_twice(history: History) -> Iterator[tuple[str, str]]:
@@ -125,7 +125,7 @@ def _unmet(history: History, binding: Binding) -> Iterator[tuple[str, str]]:
         elif not _gaps(history, binding):
             for mistake in mistakes(claim, state.inventory, node):
                 yield "wrong-allocation", f"{was_bound} {name} {mistake}"
-    yield from _unmet_extended(binding, state.inventory, _extended(history, binding))
+    yield from _unmet_extended(binding, state.inventory, _extended(binding, state.inventory, node))
 
 
 def _unmet_extended(

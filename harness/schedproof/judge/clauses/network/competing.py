@@ -26,15 +26,15 @@ TURNS = 8
 """How many of them must be the quietest in turn."""
 
 
-@gives("metric-not-served", also=[judge_probes])
 @unless_not_served
+@gives(also=[judge_probes])
 def judge_before_others(history: History, case: str) -> Finding:
     """All probes went to the quietest node, which two nodes were in turn, whatever favored the other nodes."""
     return judge_probes(history, case, distinct=2, alike=False)
 
 
-@gives("metric-not-served", "too-few", also=[judge_probes])
 @unless_not_served
+@gives("too-few", also=[judge_probes])
 def judge_many_nodes(history: History, case: str) -> Finding:
     """All probes went to the quietest of many feasible nodes; at least `TURNS` of these were that in turn."""
     finding = judge_probes(history, case, distinct=TURNS)

@@ -21,8 +21,8 @@ def not_counting(claims: Claims) -> str:
     )
 
 
-@gives("answered-late", "burst-on-one-node", "metric-not-served", "no-choice", also=[judge_placement])
 @unless_not_served
+@gives("answered-late", "burst-on-one-node", "no-choice", also=[judge_placement])
 def judge_herd(history: History, case: str) -> Finding:
     """Pods that were bound within one window of readings, and fit on several nodes, did not all go to one node."""
     assert history.claims.network is not None

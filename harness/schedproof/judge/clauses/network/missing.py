@@ -58,11 +58,11 @@ class _Decision:
         return tuple(node for node in self.ruling.feasible if node not in self.known)
 
 
+@unless_not_served
 @gives(
-    "against-on-missing", "answered-late", "call-failed", "metric-not-served", "no-choice", "outweighed",
+    "against-on-missing", "answered-late", "call-failed", "no-choice", "outweighed",
     also=[judge_placement],
 )  # fmt: skip
-@unless_not_served
 def judge_missing_node(history: History, case: str) -> Finding:
     """Nodes without samples blocked no pod, and were treated as the claimed policy says.
 

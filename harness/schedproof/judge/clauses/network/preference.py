@@ -144,8 +144,8 @@ def judge_probes(history: History, case: str, *, distinct: int, controlled: bool
     )  # fmt: skip
 
 
-@gives("metric-not-served", also=[judge_probes])
 @unless_not_served
+@gives(also=[judge_probes])
 def judge_least_traffic(history: History, case: str) -> Finding:
     """All probes went to the quietest feasible node, and each of the nodes was the quietest in turn.
 
@@ -184,22 +184,22 @@ def _beyond_resolution(history: History, case: str) -> Finding | None:
     return None
 
 
-@gives("metric-not-served", also=[judge_probes])
 @unless_not_served
+@gives(also=[judge_probes])
 def judge_flip(history: History, case: str) -> Finding:
     """All probes went to the quietest node before the load was swapped, and to the new quietest node after."""
     return judge_probes(history, case, distinct=2)
 
 
-@gives("metric-not-served", also=[judge_probes])
 @unless_not_served
+@gives(also=[judge_probes])
 def judge_ranking(history: History, case: str) -> Finding:
     """While one node after the other became infeasible, all probes went to the quietest of the remaining nodes."""
     return judge_probes(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS) - 1)
 
 
-@gives("metric-not-served", "no-binding-refused", also=[judge_probes])
 @unless_not_served
+@gives("no-binding-refused", also=[judge_probes])
 def judge_bind_refused(history: History, case: str) -> Finding:
     """All pods whose Bindings had been refused went to the quietest node when Bindings were allowed again."""
     finding = judge_placement(history, case)

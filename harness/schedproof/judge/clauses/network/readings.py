@@ -28,11 +28,11 @@ def no_outage_policy(claims: Claims) -> str:
     return "" if claims.network.on_outage is not None else "no policy for outages is claimed (network.on-outage)"
 
 
+@unless_not_served
 @gives(
-    "answered-late", "call-failed", "load-not-shown", "metric-not-served", "no-choice", "no-samples-seen",
+    "answered-late", "call-failed", "load-not-shown", "no-choice", "no-samples-seen",
     also=[judge_placement],
 )  # fmt: skip
-@unless_not_served
 def judge_zero_traffic(history: History, case: str) -> Finding:
     """Pods were scheduled while no node had any traffic, with at least two nodes to choose from."""
     finding = judge_placement(history, case)
@@ -75,15 +75,14 @@ def _why_nothing_was_read(history: History, case: str) -> str:
     return f"none of its queries returned a value while pods were placed, for example {asked[-1].request}"
 
 
+@unless_not_served
 @gives(
     "bound-during-outage",
-    "metric-not-served",
     "no-outage",
     "not-bound-during-outage",
     "old-readings-used",
     also=[judge_recovery],
 )
-@unless_not_served
 def judge_outage(history: History, case: str) -> Finding:
     """During the outage pods were scheduled, or waited, as claimed; after it the preference came back in time.
 
@@ -95,8 +94,8 @@ def judge_outage(history: History, case: str) -> Finding:
     return finding if policy != "schedule" else _unless_outdated(history, case, finding)
 
 
-@gives("call-failed", also=[judge_outage])
 @unless_not_served
+@gives("call-failed", also=[judge_outage])
 def judge_no_readings(history: History, case: str) -> Finding:
     """As `judge_outage`, while Prometheus responds without a reading of any node: that is an outage too."""
     assert history.claims.network is not None
@@ -104,8 +103,8 @@ def judge_no_readings(history: History, case: str) -> Finding:
     return failed("call-failed", wrong) if wrong else _outage(history, case, history.claims.network.without_readings)
 
 
-@gives(also=[judge_no_readings])
 @unless_not_served
+@gives(also=[judge_no_readings])
 def judge_stale_series(history: History, case: str) -> Finding:
     """As `judge_outage`, after readings have become stale; pods that are scheduled do not follow the last readings."""
     assert history.claims.network is not None
@@ -202,10 +201,8 @@ def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
     return passed(f"{summary}; then {recovery.summary}", **recovery.evidence)
 
 
-@gives(
-    "metric-not-served", "no-choice", "no-samples-seen", "not-tried", "queries-grow-with-nodes", also=[judge_placement]
-)
 @unless_not_served
+@gives("no-choice", "no-samples-seen", "not-tried", "queries-grow-with-nodes", also=[judge_placement])
 def judge_query_cost(history: History, case: str) -> Finding:
     """The number of queries to Prometheus during a decision does not grow with the number of nodes.
 

@@ -15,8 +15,8 @@ from schedproof.judge.rulings.served import unless_not_served
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 
-@gives("metric-not-served", "no-choice", "outweighed", "ties-not-spread", "too-few", also=[judge_placement])
 @unless_not_served
+@gives("no-choice", "outweighed", "ties-not-spread", "too-few", also=[judge_placement])
 def judge_tie(history: History, case: str) -> Finding:
     """Every node got some of the pods, and none got so many that chance would hardly ever explain it.
 
