@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidate.kinds import RbacSpec
 from schedproof.candidate.subjects import Subject
+from schedproof.candidate.surroundings import RbacSpec
 from schedproof.normalization.surfaces.scheduler import confined
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.exclusive import one_for_each_node

@@ -8,22 +8,26 @@ import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schedproof.candidate.claims import PROFILES, Claims, NetworkClaims, claims_from_dict
+from schedproof.candidate.claims import Claims, Exclusion, NetworkClaims
 from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
 from schedproof.candidate.descriptor.features import FEATURES
 from schedproof.candidate.kinds import AttachedSpec, ControllerSpec, ExtenderSpec, PluginSpec
 from schedproof.candidate.placeholders import PLACEHOLDERS, fill, placeholders_in
+from schedproof.candidate.profiles import PROFILES
 from schedproof.candidate.shipped import find_candidate, shipped_names
 from schedproof.candidate.timing import TIMING_CLAIMS, Timing
 from schedproof.documents.durations import format_duration, parse_duration
 from schedproof.documents.problems import DescriptorError
+from schedproof.documents.reading import adapter, dump
 from schedproof.foundation.errors import UsageError
+from schedproof.history.acts import RunCandidate
 from schedproof.judge.claimable import CLAIMABLE
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "candidate.md").read_text()
@@ -521,16 +525,21 @@ def test_an_impossible_path_is_reported(tmp_path: Path, name: str) -> None:
         load_candidate(tmp_path / name)
 
 
+def from_record(saved: dict[str, Any]) -> tuple[Claims, tuple[Exclusion, ...]]:
+    """The claims and exclusions in the header of a history."""
+    header = RunCandidate.model_validate(saved)
+    exclusions = tuple(adapter(Exclusion).validate_python(exclusion) for exclusion in header.exclusions)
+    return adapter(Claims).validate_python(header.claims), exclusions
+
+
 @pytest.mark.parametrize("text", [*EXAMPLES, MINIMAL])
 def test_good_examples_round_trip(folder: Path, text: str) -> None:
     candidate = load(folder, text)
     saved = json.loads(json.dumps(candidate.as_dict(), allow_nan=False))
-    assert claims_from_dict(saved) == (candidate.claims, candidate.exclusions)
-    assert Claims.from_dict(saved["claims"]) == candidate.claims
+    assert from_record(saved) == (candidate.claims, candidate.exclusions)
     assert load(folder, yaml.safe_dump(yaml.safe_load(text))) == candidate
     assert candidate.path == folder / "candidate.yaml"
     assert saved["kind"] == candidate.kind
-    assert saved[candidate.kind] == json.loads(json.dumps(candidate.spec.as_dict()))
 
 
 def test_all_fields_of_an_extender_are_read(folder: Path) -> None:
@@ -668,7 +677,7 @@ def test_a_feature_of_one_kind_is_not_claimed_by_another(folder: Path, feature: 
         "extender": "{command: [python3, '{port}'], config: {filterVerb: f}}",
         "controller": "{command: [python3]}", "plugin": "{binary: kube-scheduler}", "attached": "{}",
     }[kind]  # fmt: skip
-    profiles = "core" if kind in ("controller", "plugin") else "core, extender, plugin"
+    profiles = {"extender": "core, extender", "attached": "core, extender, plugin"}.get(kind, "core")
     (folder / "candidate.yaml").write_text(
         HEAD + f"  {kind}: {spec}\n  claims: {{profiles: [{profiles}], features: [{feature}]}}\n"
     )
@@ -691,17 +700,17 @@ def test_the_claim_of_a_gang_is_read_and_saved(folder: Path) -> None:
     claims = load(folder, spec(f"claims: {{{text}}}")).claims
     assert claims.gang is not None
     assert (claims.gang.timeout, claims.gang.objects) == (10.0, ())
-    assert Claims.from_dict(json.loads(json.dumps(claims.as_dict()))) == claims
+    assert adapter(Claims).validate_python(json.loads(json.dumps(dump(claims)))) == claims
 
 
 def test_the_claimed_choice_of_a_node_for_preemption_is_read_and_saved(folder: Path) -> None:
     assert load(folder, spec("claims: {features: [preemption]}")).claims.preemption_choice == "upstream"
     claims = load(folder, spec("claims: {features: [preemption], preemption: {choice: any}}")).claims
     assert claims.preemption_choice == "any"
-    saved = json.loads(json.dumps(claims.as_dict()))
-    assert Claims.from_dict(saved) == claims
+    saved = json.loads(json.dumps(dump(claims)))
+    assert adapter(Claims).validate_python(saved) == claims
     del saved["preemption"]  # as older histories have it
-    assert Claims.from_dict(saved).preemption_choice == "upstream"
+    assert adapter(Claims).validate_python(saved).preemption_choice == "upstream"
 
 
 def test_an_object_of_a_gang_must_be_a_manifest(folder: Path) -> None:
@@ -944,7 +953,7 @@ def survives(text: str) -> None:
             answered(error)
         else:
             saved = json.loads(json.dumps(candidate.as_dict(), allow_nan=False))
-            assert claims_from_dict(saved) == (candidate.claims, candidate.exclusions)
+            assert from_record(saved) == (candidate.claims, candidate.exclusions)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,6 +9,7 @@ import pytest
 from schedproof.candidate.claims import NetworkClaims
 from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.documents.problems import DescriptorError
+from schedproof.documents.reading import adapter, dump
 
 DESCRIPTOR = """
 apiVersion: schedproof/v1
@@ -43,7 +44,7 @@ def claimed(folder: Path, rules: str) -> NetworkClaims:
 
 def test_recording_rules_are_read_from_a_file_in_order_and_alerts_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(FILE)
-    assert claimed(tmp_path, "rules.yaml").rules == (
+    assert tuple(rule.document() for rule in claimed(tmp_path, "rules.yaml").rules) == (
         {"record": "a:b", "expr": 'rate(x{device="{device}"}[{window}])', "labels": {}},
         {"record": "c", "expr": "sum(a:b)", "labels": {"by": "rule"}},
     )
@@ -51,15 +52,15 @@ def test_recording_rules_are_read_from_a_file_in_order_and_alerts_are_ignored(tm
 
 def test_inline_rules_are_read_and_kept_in_a_saved_history(tmp_path: Path) -> None:
     claims = claimed(tmp_path, "[{record: 'a:b', expr: up, labels: {by: rule}}]")
-    assert claims.rules == ({"record": "a:b", "expr": "up", "labels": {"by": "rule"}},)
-    assert NetworkClaims.from_dict(claims.as_dict()) == claims
+    assert [rule.document() for rule in claims.rules] == [{"record": "a:b", "expr": "up", "labels": {"by": "rule"}}]
+    assert adapter(NetworkClaims).validate_python(dump(claims)) == claims
 
 
 def test_histories_saved_without_rules_are_still_read(tmp_path: Path) -> None:
     claims = claimed(tmp_path, "[]")
-    saved = claims.as_dict()
+    saved = dump(claims)
     del saved["rules"]
-    assert NetworkClaims.from_dict(saved) == claims
+    assert adapter(NetworkClaims).validate_python(saved) == claims
 
 
 def test_recording_rules_make_readings_stale(tmp_path: Path) -> None:

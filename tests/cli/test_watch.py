@@ -65,10 +65,10 @@ def test_files_that_are_not_sources_are_ignored(tmp_path: Path) -> None:
 def test_the_folders_of_a_candidate_s_files_are_watched(tmp_path: Path) -> None:
     yaml = tmp_path / "a" / "candidate.yaml"
     candidates = [
-        Candidate("a", "a", ControllerSpec(("./run",), tmp_path / "b"), yaml),
-        Candidate("b", "b", PluginSpec(package=str(tmp_path / "c")), yaml),
-        Candidate("c", "c", PluginSpec(package="example.com/plugin@v1"), yaml),
-        Candidate("d", "d", AttachedSpec(), yaml),
+        Candidate(name="a", scheduler_name="a", controller=ControllerSpec(("./run",), tmp_path / "b"), path=yaml),
+        Candidate(name="b", scheduler_name="b", plugin=PluginSpec(package=str(tmp_path / "c")), path=yaml),
+        Candidate(name="c", scheduler_name="c", plugin=PluginSpec(package="example.com/plugin@v1"), path=yaml),
+        Candidate(name="d", scheduler_name="d", attached=AttachedSpec(), path=yaml),
     ]
     assert sources(candidates) == {tmp_path / "a", tmp_path / "b", tmp_path / "c"}
 
@@ -85,7 +85,7 @@ def test_clauses_that_did_not_pass_are_tried_again_and_those_that_depend_on_them
         Verdict("core/no-nodes", "required", "excluded", ""),
         Verdict("core/freshness", "required", "passed", "", stale=True),
     ]
-    candidate = Candidate("mine", "mine", AttachedSpec(), Path("candidate.yaml"))
+    candidate = Candidate(name="mine", scheduler_name="mine", attached=AttachedSpec(), path=Path("candidate.yaml"))
     result.candidates["mine"] = CandidateResult(candidate, (), verdicts)
     assert to_try_again(result) == {"core/fit-cpu", "core/fit-memory", "core/fit-pods", "core/freshness"}
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from schedproof.candidate.kinds import TlsConfig
 from schedproof.candidate.placeholders import CERTIFICATES
 from schedproof.deploy.extender_tls import ExtenderTls
+from schedproof.documents.reading import adapter
 from schedproof.foundation.errors import CandidateError
 
 MADE = {name: f"pem of {name}" for name in CERTIFICATES}
@@ -18,7 +20,7 @@ VALUES = {name: f"/files/{file}" for name, file in CERTIFICATES.items()}
 
 
 def tls(config: dict[str, Any], certificates: dict[str, str] | None) -> ExtenderTls:
-    spec: Any = SimpleNamespace(config=SimpleNamespace(tls_config=config))
+    spec: Any = SimpleNamespace(config=SimpleNamespace(tls_config=adapter(TlsConfig).validate_python(config)))
     return ExtenderTls(spec, Path("candidate.yaml"), {**VALUES, "address": "here"}, certificates)
 
 

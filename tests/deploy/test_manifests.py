@@ -98,9 +98,9 @@ def test_the_readiness_probe_follows_the_descriptor() -> None:
     probes = [
         command_probe(spec, 80).get("readinessProbe", {})
         for spec in (
-            ExtenderSpec(**COMMAND, ready="/healthz"),
+            ExtenderSpec(**COMMAND, ready="/healthz", config=ExtenderConfig(filter_verb="f")),
             ExtenderSpec(**COMMAND, ready="/healthz", config=https),
-            ExtenderSpec(**COMMAND, ready=None),
+            ExtenderSpec(**COMMAND, ready=None, config=ExtenderConfig(filter_verb="f")),
             ControllerSpec(**COMMAND, ready="/readyz"),
             ControllerSpec(**COMMAND, ready=None),
         )

@@ -14,9 +14,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from schedproof.candidate.claims import PROFILES, Claims, Example, NetworkClaims
-from schedproof.candidate.points import FilterExample, OrderExample, PointClaims, ScoreExample
+from schedproof.candidate.claims import Claims, Example, NetworkClaims
+from schedproof.candidate.points import (
+    FilterExample,
+    OrderExample,
+    PartOfMetadata,
+    PartOfPod,
+    PointClaims,
+    ScoreExample,
+)
+from schedproof.candidate.profiles import PROFILES
 from schedproof.clusters.spec import NodeSpec
+from schedproof.documents.reading import dump
 from schedproof.history.acts import (
     Accepted,
     CasePhase,
@@ -73,8 +82,8 @@ NETWORK = NetworkClaims(
 FAST, SLOW = {"disk": "fast"}, {"disk": "slow"}
 POINTS = PointClaims(
     filter=(FilterExample(fits=False),), prefilter=(FilterExample(fits=False),),
-    score=(ScoreExample({"spec": {"priority": 1}}, FAST, SLOW), ScoreExample({}, SLOW, FAST)),
-    queue_sort=(OrderExample({"metadata": {"labels": {"tier": "gold"}}}, {}),),
+    score=(ScoreExample(FAST, SLOW, PartOfPod(spec={"priority": 1})), ScoreExample(SLOW, FAST)),
+    queue_sort=(OrderExample(PartOfPod(PartOfMetadata({"tier": "gold"})), PartOfPod()),),
 )  # fmt: skip
 CLAIMS = Claims(
     profiles=PROFILES, features=("strict", "full-scale", "scale-free"), network=NETWORK,
@@ -146,7 +155,7 @@ class HistoryBuilder:
             candidate={
                 "name": SCHEDULER, "kind": "attached", "schedulerName": SCHEDULER, "path": "candidate.yaml",
                 "extender": {"config": dict(extender)},
-                "claims": claims.as_dict(), "exclusions": [{"link": None, **exclusion} for exclusion in exclusions],
+                "claims": dump(claims), "exclusions": [{"link": None, **exclusion} for exclusion in exclusions],
             },
             cluster={"name": "embedded", "nodes": list(nodes), "device": "eth0", "capabilities": sorted(capabilities)},
             seed=7,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidate.claims import CLAUSE_PROFILES, profile_of
+from schedproof.candidate.profiles import CLAUSE_PROFILES, profile_of
 from schedproof.cli import main as cli
 from schedproof.history.acts import Broken, RunCluster, Selected, Unsupported
 from schedproof.history.history import History

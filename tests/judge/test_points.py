@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from schedproof.candidate.points import PointClaims
+from schedproof.documents.reading import adapter, dump
 
 from .histories import CLAIMS, FAST, POINTS, SLOW, HistoryBuilder, told
 
@@ -15,8 +16,8 @@ SCORES = ("plugin/score", "plugin/batching-safe")
 
 
 def test_claims_round_trip() -> None:
-    assert PointClaims.from_dict(POINTS.as_dict()) == POINTS
-    assert PointClaims.from_dict({}) == PointClaims()
+    assert adapter(PointClaims).validate_python(dump(POINTS)) == POINTS
+    assert adapter(PointClaims).validate_python({}) == PointClaims()
 
 
 @pytest.mark.parametrize("clause", [*FILTERS, ORDER, *SCORES])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from schedproof.candidate.claims import PreemptionClaims
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 
@@ -120,7 +121,7 @@ def test_eviction_of_a_pod_of_equal_priority_fails() -> None:
 def test_candidate_that_claims_any_choice_is_not_judged() -> None:
     clause = CATALOGUE[CHOICE]
     assert not why_unclaimed(clause, CLAIMED)
-    assert "choice: any" in why_unclaimed(clause, dataclasses.replace(CLAIMED, preemption_choice="any"))
+    assert "choice: any" in why_unclaimed(clause, dataclasses.replace(CLAIMED, preemption=PreemptionClaims("any")))
 
 
 def test_other_victims_than_the_preferred_ones_of_the_node_fail() -> None:

@@ -19,7 +19,8 @@ import pytest
 
 from schedproof.binaries.resolve import resolve
 from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
-from schedproof.candidate.kinds import WorldSpec
+from schedproof.candidate.points import PartOfMetadata
+from schedproof.candidate.surroundings import NodeSurroundings, PodSurroundings, WorldSpec
 from schedproof.daemons.readings_server import ReadingsServer, Selector
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import Deadline
@@ -249,12 +250,13 @@ def test_the_pod_and_the_nodes_have_the_labels_and_annotations_of_the_candidate_
     network = load_candidate(content("fixtures", "candidates", "least-traffic-plugin")).claims.network
     asks = dataclasses.replace(
         shipped,
-        spec=dataclasses.replace(shipped.spec, name="PrefersDisk"),
+        plugin=dataclasses.replace(shipped.plugin, name="PrefersDisk"),
         claims=dataclasses.replace(shipped.claims, network=network),
     )
     disk = {"example.com/disk": "ssd"}
     for pod, nodes, score in (({}, disk, 0), (disk, {}, 0), (disk, disk, 100)):
-        world = WorldSpec(pod={"metadata": {"annotations": pod}}, node_labels=nodes)
+        annotated = PodSurroundings(metadata=PartOfMetadata(annotations=pod))
+        world = WorldSpec(NodeSurroundings(labels=nodes), annotated)
         found = surface(dataclasses.replace(asks, world=world)).ask(EXAMPLE)
         assert {its for _, its in found.scores} == {score}, (pod, nodes)
 
@@ -262,7 +264,7 @@ def test_the_pod_and_the_nodes_have_the_labels_and_annotations_of_the_candidate_
 def test_nodes_that_a_plugin_filters_are_named(surface: Any) -> None:
     reference = load_candidate(content("fixtures", "candidates", "least-traffic-plugin"))
     args = {**reference.spec.args, "onMissing": "reject"}
-    plugin = surface(dataclasses.replace(reference, spec=dataclasses.replace(reference.spec, args=args)))
+    plugin = surface(dataclasses.replace(reference, plugin=dataclasses.replace(reference.plugin, args=args)))
     found = plugin.ask((("a", 2e6), ("b", None), ("c", 1e6), ("d", NAN)))
     assert found.filtered == ("b", "d")
     assert found.scores == (("a", 0), ("c", 100))
@@ -298,7 +300,7 @@ def test_the_published_query_and_formula_of_d1_are_reproduced(surface: Any) -> N
     """As it was published, except for args that it can read."""
     corrected = load_candidate(content("fixtures", "candidates", D1, "corrected"))
     spec = dataclasses.replace(corrected.spec, name="D1AsPublished")
-    plugin = surface(dataclasses.replace(corrected, spec=spec))
+    plugin = surface(dataclasses.replace(corrected, plugin=spec))
     found = plugin.ask(EXAMPLE)
     assert found.scores == (("node-a", 29), ("node-b", 15), ("node-c", 0))
     # It ranks by what it has added up: eight samples of counters that have counted for up to 9 s.
@@ -323,7 +325,7 @@ def test_a_plugin_that_cannot_read_its_args_is_explained(surface: Any, name: str
 def test_an_unknown_plugin_name_is_an_error_as_in_kube_scheduler(surface: Any) -> None:
     corrected = load_candidate(content("fixtures", "candidates", D1, "corrected"))
     with pytest.raises(CandidateError, match="no plugin is registered under that name"):
-        surface(dataclasses.replace(corrected, spec=dataclasses.replace(corrected.spec, name="Other")))
+        surface(dataclasses.replace(corrected, plugin=dataclasses.replace(corrected.plugin, name="Other")))
 
 
 def test_args_for_another_plugin_name_leave_a_plugin_without_readings(surface: Any) -> None:

@@ -58,7 +58,7 @@ while True:
 
 NETWORK = NetworkClaims(metric="received", direction="receive", window=2.0, resolution=0.1)
 CANDIDATE = Candidate(
-    name="mine", scheduler_name="mine", spec=PluginSpec(package="/x", name="Traffic", args={"at": "{prometheus}"}),
+    name="mine", scheduler_name="mine", plugin=PluginSpec(package="/x", name="Traffic", args={"at": "{prometheus}"}),
     path=Path("/x/candidate.yaml"), claims=Claims(network=NETWORK),
 )  # fmt: skip
 CLUSTER = {"prometheus": "http://here", "device": "eth0"}
@@ -173,9 +173,9 @@ def test_question_without_an_answer_is_a_crash(surface: Any) -> None:
     ("name", "expected"), [("Refuses", "no field x in its args"), ("Panics", "panic: no such thing")]
 )  # fmt: skip
 def test_plugin_that_cannot_be_created_is_an_error_of_the_candidate(surface: Any, name: str, expected: str) -> None:
-    spec = dataclasses.replace(CANDIDATE.spec, name=name)
+    spec = dataclasses.replace(CANDIDATE.plugin, name=name)
     with pytest.raises(CandidateError, match=re.escape(expected)):
-        surface(dataclasses.replace(CANDIDATE, spec=spec))
+        surface(dataclasses.replace(CANDIDATE, plugin=spec))
 
 
 def test_candidate_without_network_claims_has_no_plugin_surface(surface: Any) -> None:
@@ -243,12 +243,12 @@ def configured(**profile: Any) -> Candidate:
     spec = PluginSpec(main="/x", name=profile.pop("name", ""))
     other = {"schedulerName": "another", "plugins": {"multiPoint": {"enabled": [{"name": "Another"}]}}}
     config = {"profiles": [other, {"schedulerName": "mine", **profile}]}
-    return dataclasses.replace(CANDIDATE, spec=spec, scheduler_config=config)
+    return dataclasses.replace(CANDIDATE, plugin=spec, scheduler_config=config)
 
 
 def test_placeholders_in_args_are_replaced() -> None:
     assert asked_plugin(CANDIDATE, CLUSTER) == ("Traffic", {"at": "http://here"})
-    bare = dataclasses.replace(CANDIDATE, spec=PluginSpec(package="/x", name="Traffic"))
+    bare = dataclasses.replace(CANDIDATE, plugin=PluginSpec(package="/x", name="Traffic"))
     assert asked_plugin(bare, CLUSTER) == ("Traffic", None)
 
 
@@ -268,4 +268,4 @@ def test_one_of_several_plugins_must_be_named() -> None:
 def test_placeholder_that_needs_a_cluster_is_named() -> None:
     spec = PluginSpec(package="/x", name="Traffic", args={"kubeconfig": "{kubeconfig}"})
     with pytest.raises(UsageError, match="kubeconfig"):
-        asked_plugin(dataclasses.replace(CANDIDATE, spec=spec), CLUSTER)
+        asked_plugin(dataclasses.replace(CANDIDATE, plugin=spec), CLUSTER)

@@ -105,7 +105,9 @@ def candidate(name: str, profiles: tuple[str, ...], failed: Mapping[str, Verdict
         or Verdict(clause, "required", "passed" if _claims(clause, profiles) else "not-claimed", "it holds")
         for clause in CATALOGUE
     ]
-    found = Candidate(name, name, AttachedSpec(), Path(name, "candidate.yaml"), claims=claims)
+    found = Candidate(
+        name=name, scheduler_name=name, attached=AttachedSpec(), path=Path(name, "candidate.yaml"), claims=claims
+    )
     return CandidateResult(found, tuple(CATALOGUE), verdicts)
 
 

@@ -22,7 +22,7 @@ CODES = {"failed": "infeasible-node", "invalid": "not-tried", "passed": ""}
 
 def result(outcomes: dict[str, Any], name: str = "mine", folder: Path = Path("results")) -> RunResult:
     run = RunResult(seed=7, cluster="embedded", folder=folder)
-    candidate = Candidate(name, name, AttachedSpec(), Path(name, "candidate.yaml"))
+    candidate = Candidate(name=name, scheduler_name=name, attached=AttachedSpec(), path=Path(name, "candidate.yaml"))
     verdicts = [Verdict(c, "required", outcome, "so", code=CODES.get(outcome, "")) for c, outcome in outcomes.items()]
     run.candidates[name] = CandidateResult(candidate, tuple(outcomes), verdicts)
     return run

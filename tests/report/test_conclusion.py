@@ -36,7 +36,9 @@ def run(
 ) -> RunResult:
     result = RunResult(7, "embedded", Path("results"), **more)
     for name in names:
-        candidate = Candidate(name, name, AttachedSpec(), Path("candidate.yaml"), claims=Claims())
+        candidate = Candidate(
+            name=name, scheduler_name=name, attached=AttachedSpec(), path=Path("candidate.yaml"), claims=Claims()
+        )
         selected = (*(found.clause for found in verdicts), *untried)
         result.candidates[name] = CandidateResult(candidate, selected, list(verdicts))
     return result

@@ -84,7 +84,7 @@ class Wellformed(HTMLParser):
 
 
 def document() -> Wellformed:
-    candidate = Candidate("mine", "mine", AttachedSpec(), Path("candidate.yaml"))
+    candidate = Candidate(name="mine", scheduler_name="mine", attached=AttachedSpec(), path=Path("candidate.yaml"))
     evidence = {
         "decisions": [DECISION],
         "scorings": [SCORING],

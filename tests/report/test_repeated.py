@@ -18,7 +18,7 @@ from schedproof.run.result import CandidateResult, RunResult
 def run(seed: int, outcome: Outcome, folder: Path = Path("nowhere")) -> RunResult:
     verdicts = [Verdict("core/binds", "required", "passed", ""), Verdict("core/fit-cpu", "required", outcome, "")]
     result = RunResult(seed, "embedded", folder)
-    candidate = Candidate("mine", "mine", AttachedSpec(), Path("candidate.yaml"))
+    candidate = Candidate(name="mine", scheduler_name="mine", attached=AttachedSpec(), path=Path("candidate.yaml"))
     result.candidates["mine"] = CandidateResult(candidate, ("core/binds", "core/fit-cpu"), verdicts)
     return result
 

@@ -26,7 +26,9 @@ from schedproof.run.result import CandidateResult, RunResult
 def run(verdicts: dict[str, list[Verdict]], error: CandidateError | None = None) -> RunResult:
     result = RunResult(seed=7, cluster="embedded", folder=Path("results"))
     for name, found in verdicts.items():
-        candidate = Candidate(name, name, AttachedSpec(), Path(name, "candidate.yaml"))
+        candidate = Candidate(
+            name=name, scheduler_name=name, attached=AttachedSpec(), path=Path(name, "candidate.yaml")
+        )
         result.candidates[name] = CandidateResult(candidate, (), found, error)
     return result
 
@@ -75,7 +77,7 @@ def test_passed_of_claimed_clauses_are_counted_for_each_profile() -> None:
 
 
 def test_claimed_clauses_that_were_not_selected_are_counted() -> None:
-    candidate = Candidate("one", "one", AttachedSpec(), Path("one", "candidate.yaml"))
+    candidate = Candidate(name="one", scheduler_name="one", attached=AttachedSpec(), path=Path("one", "candidate.yaml"))
     claimed = tuple(clause for clause in CATALOGUE if not why_unclaimed(CATALOGUE[clause], candidate.claims))
     for selected, count in ((claimed, 0), (claimed[:2], len(claimed) - 2)):
         result = run({})

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.recording_rules import RecordingRule
 from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.processes.machine import Idleness
 from schedproof.judge.catalogue import CATALOGUE
@@ -52,7 +53,7 @@ def test_without_a_claimed_refresh_no_time_is_added() -> None:
 
 
 def test_recording_rules_add_time_and_are_named() -> None:
-    candidate = claiming(refresh=0.0, rules=({"record": "a", "expr": "b"},))
+    candidate = claiming(refresh=0.0, rules=(RecordingRule("a", "b"),))
     assert "recording rules" in explained(candidate, *SCORES, effort=Effort("ci"))
 
 

@@ -140,7 +140,7 @@ def test_what_may_not_be_listed_is_left_out() -> None:
 
 
 def run(found: Soak, outcome: str = "passed", folder: Path = Path("results")) -> RunResult:
-    candidate = Candidate("tested", "tested", AttachedSpec(), Path("candidate.yaml"))
+    candidate = Candidate(name="tested", scheduler_name="tested", attached=AttachedSpec(), path=Path("candidate.yaml"))
     result = RunResult(seed=7, cluster="embedded", folder=folder, effort=Effort(soak=found.seconds))
     verdict = Verdict("core/random-worlds", "required", outcome, f"it {outcome}")  # type: ignore[arg-type]
     result.candidates["tested"] = CandidateResult(candidate, ("core/random-worlds",), [verdict], soak=found)

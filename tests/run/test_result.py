@@ -42,7 +42,7 @@ def run(
     folder: Path = Path("results"),
 ) -> RunResult:
     """A run of one candidate with these verdicts."""
-    candidate = Candidate("tested", "tested", AttachedSpec(), Path("candidate.yaml"))
+    candidate = Candidate(name="tested", scheduler_name="tested", attached=AttachedSpec(), path=Path("candidate.yaml"))
     result = RunResult(seed=7, cluster="embedded", folder=folder, error=run_error)
     result.candidates["tested"] = CandidateResult(candidate, tuple(selected), list(verdicts), error)
     return result
@@ -115,7 +115,7 @@ def test_every_combination_of_verdicts_has_the_exit_code_of_its_worst_verdict() 
 def test_all_candidates_must_pass(second: Verdict | None, code: int) -> None:
     """A clause that one candidate passed has not been tried on the other."""
     result = run(verdict("passed"), selected=["core/binds"])
-    other = Candidate("other", "other", AttachedSpec(), Path("other.yaml"))
+    other = Candidate(name="other", scheduler_name="other", attached=AttachedSpec(), path=Path("other.yaml"))
     result.candidates["other"] = CandidateResult(other, ("core/binds",), [second] if second else [])
     assert result.exit_code == code
 

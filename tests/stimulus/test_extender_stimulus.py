@@ -46,7 +46,7 @@ class Extender:
     def __init__(self, world: World, server: Serving, config: ExtenderConfig, *, ready: str | None = None) -> None:
         self.world, self.server = world, server
         self._ports = Ports()
-        described = config.as_dict()
+        described = config.recorded()
 
         def record(call: Any) -> None:
             world.recorder.note("extender", **describe_extender_call(call, described))

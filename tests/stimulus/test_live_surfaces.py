@@ -312,7 +312,7 @@ class Called:
         self.candidate, self.server = candidate, server
 
         def record(call: Any) -> None:
-            candidate.world.recorder.note("extender", **describe_extender_call(call, CONFIG.as_dict()))
+            candidate.world.recorder.note("extender", **describe_extender_call(call, CONFIG.recorded()))
 
         self.tap = Tap(server.url, record, port)
         attachment: Any = candidate.world.attachment

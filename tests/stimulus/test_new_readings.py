@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from schedproof.candidate.claims import NetworkClaims
+from schedproof.candidate.recording_rules import RecordingRule
 from schedproof.stimulus.traffic.new_readings import await_new_readings, takes_samples
 
 WINDOW = 6.0
@@ -44,7 +45,7 @@ def test_what_claims_a_time_has_it_whether_it_was_seen_to_ask_or_not(look_back: 
 
 
 def test_recording_rules_have_their_interval() -> None:
-    (with_rules,) = waited(None, refresh=3.0, rules=({"record": "a", "expr": "b"},))
+    (with_rules,) = waited(None, refresh=3.0, rules=(RecordingRule("a", "b"),))
     (without,) = waited(None, refresh=3.0)
     assert with_rules > without
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidate.points import FilterExample, OrderExample
+from schedproof.candidate.points import FilterExample, OrderExample, PartOfMetadata, PartOfPod
 from schedproof.history.acts import Expect, Halted, PodCreated
 from schedproof.stimulus.changes.candidate import CandidateChanges
 from schedproof.stimulus.changes.nodes import NodeChanges
@@ -48,7 +48,7 @@ def test_a_pod_of_an_example_goes_to_a_node_with_its_labels_which_it_has_no_long
         return host(manifest) or NODES[0]
 
     world.schedule(node_of)
-    points.try_filter([FilterExample(fits=True, pod={"metadata": {"labels": {"app": "db"}}}, node_labels=GOOD)])
+    points.try_filter([FilterExample(fits=True, pod=PartOfPod(PartOfMetadata({"app": "db"})), node_labels=GOOD)])
     assert outcomes(world) == ["bound"]
     (labels,) = seen
     assert labels["disk"] == "ssd"
@@ -61,7 +61,7 @@ def test_pods_that_come_first_and_then_are_created_while_the_candidate_is_down(
 ) -> None:
     world.refuse()
     world.schedule(lambda manifest: "" if "then" in manifest["metadata"]["name"] else host(manifest) or NODES[0])
-    example = OrderExample({"metadata": {"labels": {"turn": "1"}}}, {"metadata": {"labels": {"turn": "2"}}})
+    example = OrderExample(*(PartOfPod(PartOfMetadata({"turn": turn})) for turn in ("1", "2")))
     points.try_order(example, phase=1, reverse=True)
     roles = [record.role for record in world.of(PodCreated) if record.role in ("first", "then")]
     assert roles == ["then"] * 15 + ["first"], "in the opposite order"

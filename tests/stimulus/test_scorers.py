@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +10,8 @@ import pytest
 
 from schedproof.candidate.claims import Claims
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import AttachedSpec, PluginSpec, Scoring, Spec
+from schedproof.candidate.kinds import AttachedSpec, PluginSpec, Spec
+from schedproof.candidate.surroundings import EntryPoint, Scoring
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.progress import SilentProgress
 from schedproof.stimulus.scoring import scorers
@@ -25,9 +25,10 @@ RULES = ({"record": "a", "expr": "b"},)
 
 def candidate(spec: Spec, *, network: bool = True, scoring: Scoring | None = None) -> Candidate:
     claims = Claims(network=CLAIMS if network else None)
-    return dataclasses.replace(
-        Candidate("tested", "tested", spec, Path("candidate.yaml"), claims=claims), scoring=scoring
-    )
+    return Candidate(
+        name="tested", scheduler_name="tested", path=Path("candidate.yaml"), claims=claims, scoring=scoring,
+        **{spec.kind: spec},
+    )  # fmt: skip
 
 
 class Programs:
@@ -107,7 +108,7 @@ def test_a_probe_is_built_before_where_there_will_be_one(
 
 def test_a_bare_function_is_asked_in_a_process_that_ends_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "scoring.py").write_text("def score(readings):\n    return {node: 7 for node in readings}\n")
-    made = of(candidate(AttachedSpec(), scoring=Scoring("scoring", "score", tmp_path)), tmp_path / "logs")
+    made = of(candidate(AttachedSpec(), scoring=Scoring(EntryPoint("scoring", "score", tmp_path))), tmp_path / "logs")
     (surface,) = made.surfaces
     assert surface.ask((("a", 1.0),)).scores == (("a", 7),)
     worker = surface._worker  # type: ignore[attr-defined]
@@ -118,7 +119,7 @@ def test_a_bare_function_is_asked_in_a_process_that_ends_at_the_end(tmp_path: Pa
 
 def test_a_function_that_does_not_exist_is_an_error_of_the_candidate(tmp_path: Path) -> None:
     (tmp_path / "scoring.py").write_text("")
-    made = of(candidate(AttachedSpec(), scoring=Scoring("scoring", "score", tmp_path)), tmp_path / "logs")
+    made = of(candidate(AttachedSpec(), scoring=Scoring(EntryPoint("scoring", "score", tmp_path))), tmp_path / "logs")
     with pytest.raises(CandidateError):
         _ = made.surfaces
     made.close()

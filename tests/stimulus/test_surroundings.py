@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidate.kinds import ControllerSpec, WorldSpec
+from schedproof.candidate.kinds import ControllerSpec
+from schedproof.candidate.points import PartOfMetadata
+from schedproof.candidate.surroundings import NamespaceSurroundings, NodeSurroundings, PodSurroundings, WorldSpec
 from schedproof.clusters.api import Api
 from schedproof.clusters.spec import NodeSpec
 from schedproof.foundation.errors import UsageError
@@ -48,15 +50,15 @@ def offers(server: Storing, node: str) -> Any:
 
 
 WORLD = WorldSpec(
-    node_labels={"zone": "a"}, node_annotations={"note": "b"}, node_resources={"example.com/gpu": "8"},
-    pod={
-        "metadata": {"labels": {"queue": "main", "app": "none"}},
-        "spec": {
+    NodeSurroundings({"zone": "a"}, {"note": "b"}, {"example.com/gpu": "8"}),
+    PodSurroundings(
+        PartOfMetadata({"queue": "main", "app": "none"}),
+        {
             "priorityClassName": "low",
             "tolerations": [{"key": "gpu"}],
             "containers": [{"resources": {"limits": {"example.com/gpu": "1", "cpu": "5"}}}],
         },
-    },
+    ),
 )  # fmt: skip
 
 
@@ -123,9 +125,7 @@ def test_a_namespace_can_have_pods_at_once_and_what_they_need(server: Storing, t
     queue = tmp_path / "queue.yaml"
     queue.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: queue}, data: {a: b}}")
     server.kinds["v1"] = [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]
-    spec = WorldSpec(
-        namespace_labels=NAMESPACE["labels"], namespace_annotations=NAMESPACE["annotations"], objects=(queue,)
-    )
+    spec = WorldSpec(namespace=NamespaceSurroundings(NAMESPACE["labels"], NAMESPACE["annotations"], (queue,)))
     around = surroundings(server, spec)
     around.namespace("sp-tested")
     around.namespace("sp-tested")
@@ -146,7 +146,7 @@ def test_in_a_cluster_of_others_what_is_there_is_not_touched(server: Storing, tm
     queue.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: queue}, data: {a: b}}")
     server.kinds["v1"] = [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]
     server.store("configmaps", {"metadata": {"name": "queue"}, "data": {"own": "1"}}, "sp-tested")
-    around = surroundings(server, WorldSpec(objects=(queue,)), "foreign-objects")
+    around = surroundings(server, WorldSpec(namespace=NamespaceSurroundings(objects=(queue,))), "foreign-objects")
     with pytest.raises(UsageError, match="ConfigMap queue"):
         around.namespace("sp-tested")
     around.remove()

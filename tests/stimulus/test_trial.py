@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from schedproof.candidate.claims import NetworkClaims
-from schedproof.candidate.kinds import PolicyRule, RbacSpec
+from schedproof.candidate.recording_rules import RecordingRule
+from schedproof.candidate.surroundings import PolicyRule, RbacSpec
 from schedproof.candidate.timing import Timing
 from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import TAKEOVER
@@ -115,13 +116,17 @@ def test_the_name_of_its_namespace_is_one_label_of_dns(trials: Trials, name: str
 def test_probes_are_apart_from_the_start_if_placements_are_claimed_to_count(
     trials: Trials, own: Any, apart: bool
 ) -> None:
-    recording = ({"record": "traffic", "expr": 'rate(x{device="{device}"}[1m])'},)
+    recording = (RecordingRule("traffic", 'rate(x{device="{device}"}[1m])'),)
     network: NetworkClaims = dataclasses.replace(CLAIMS, own_placements=own, rules=recording)
     claims = dataclasses.replace(trials.candidate.claims, network=network)
     trials.candidate = dataclasses.replace(trials.candidate, claims=claims)
     with contextlib.closing(trials.make()) as trial:
         assert trial.probes_apart is apart
-        assert trials.rules == trial.scorers.rules == [{"record": "traffic", "expr": 'rate(x{device="eth0"}[1m])'}]
+        assert (
+            trials.rules
+            == trial.scorers.rules
+            == [{"record": "traffic", "expr": 'rate(x{device="eth0"}[1m])', "labels": {}}]
+        )
 
 
 def test_its_end_is_recorded_once(trial: Trial) -> None:

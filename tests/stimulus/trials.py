@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidate.kinds import PolicyRule, RbacSpec
+from schedproof.candidate.surroundings import PolicyRule, RbacSpec
 from schedproof.stimulus import trial as module
 from schedproof.stimulus.trial import Trial
 

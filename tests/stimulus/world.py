@@ -127,9 +127,11 @@ class World:
         self.add_namespace(NAMESPACE)
         self.cluster: Any = PlayedCluster(self.server, capabilities)
         self.attachment = PlayedAttachment()
+        spec = spec or AttachedSpec()
         self.candidate = Candidate(
-            SCHEDULER, SCHEDULER, spec or AttachedSpec(), Path("candidate.yaml"), claims=Claims(timing=timing, **claims)
-        )
+            name=SCHEDULER, scheduler_name=SCHEDULER, path=Path("candidate.yaml"),
+            claims=Claims(timing=timing, **claims), **{spec.kind: spec},
+        )  # fmt: skip
         self.recorder = Recorder(self.cluster.api, folder, self._header(), None)
         self.said: list[tuple[str, bool]] = []
         """What the candidate was given a deadline to say, and whether it did."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import yaml
 from prose import ROOT, clause_page, escaped
 
-from schedproof.candidate.claims import PROFILES, profile_of
+from schedproof.candidate.profiles import PROFILES, profile_of
 from schedproof.cli.explain import Explanation, explain
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import Clause

@@ -6,7 +6,7 @@ import posixpath
 import re
 from pathlib import Path
 
-from schedproof.candidate.claims import profile_of
+from schedproof.candidate.profiles import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,8 +16,8 @@ from schedproof.benchmark.workloads.scheduler_perf import import_case
 from schedproof.benchmark.workloads.workload import Workload
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import paths
-from schedproof.candidate.kinds import WorldSpec
 from schedproof.candidate.scheduler_config import scoring_all_nodes
+from schedproof.candidate.surroundings import WorldSpec
 from schedproof.clusters.kinds import KINDS, MEASURED
 from schedproof.clusters.registration import Minimal
 from schedproof.documents.suggestions import did_you_mean

@@ -1,15 +1,38 @@
-"""What a candidate promises: plain data without the YAML reader, so that the offline judge can rebuild it."""
+"""What a candidate promises: the models of `spec.claims` and `spec.exclusions`."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, Literal, get_args
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, get_args
 
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
+
+from schedproof.candidate.placeholders import placeholders_in
 from schedproof.candidate.points import PointClaims
-from schedproof.candidate.timing import Timing
+from schedproof.candidate.profiles import BOUND_TO_KIND, CLAUSE_PROFILES
+from schedproof.candidate.reading import Reading, wrong_braces
+from schedproof.candidate.recording_rules import Rules
+from schedproof.candidate.timing import MILLISECOND, Timing
+from schedproof.documents.model import (
+    Anything,
+    Duration,
+    Listed,
+    Mapped,
+    Number,
+    Such,
+    Text,
+    Wrong,
+    checked,
+    matching,
+    refuse,
+    rule,
+    shown,
+)
+from schedproof.documents.suggestions import did_you_mean
 
+Profile = Literal["core", "network-aware", "normalization", "extender", "plugin", "controller"]
 Direction = Literal["receive", "transmit"]
 OnMissing = Literal["neutral", "avoid", "reject"]
 OnOutage = Literal["schedule", "wait"]
@@ -17,13 +40,8 @@ OwnPlacements = Literal["ignored", "counted"]
 PreemptionChoice = Literal["upstream", "any"]
 Priority = Literal["first", "tie-breaker"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
-ON_MISSING: tuple[OnMissing, ...] = get_args(OnMissing)
-ON_OUTAGE: tuple[OnOutage, ...] = get_args(OnOutage)
-OWN_PLACEMENTS: tuple[OwnPlacements, ...] = get_args(OwnPlacements)
-PREEMPTION_CHOICES: tuple[PreemptionChoice, ...] = get_args(PreemptionChoice)
 ANY_CHOICE: PreemptionChoice = "any"
 """The claim of a scheduler that ranks the nodes on which it can preempt by rules of its own."""
-PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 
 LEADER_ELECTION = "leader-election"
 """The feature of a scheduler that runs with a standby replica."""
@@ -34,85 +52,91 @@ GANG = "gang"
 PREEMPTION = "preemption"
 """The feature of a scheduler that evicts pods in favor of a pod with a higher priority."""
 
-PROFILES = ("core", "network-aware", "normalization", "extender", "plugin", "controller")
-
-CLAUSE_PROFILES: Mapping[str, str] = MappingProxyType(
-    {
-        "core": "core",
-        "network": "network-aware",
-        "normalize": "normalization",
-        "extender": "extender",
-        "plugin": "plugin",
-        "controller": "controller",
-    }
-)
-"""The first part of a clause's id, and the profile that it belongs to."""
-
-OWN = "own"
-"""The profile of the user's own tests, which apply to every candidate."""
-
-BOUND_TO_KIND: Mapping[str, str] = MappingProxyType(
-    {"extender": "extender", "plugin": "plugin", "controller": "controller"}
-)
-"""Profiles that only one kind of candidate can claim (an attached one may be of any kind)."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Claimable:
-    """The clauses and features by which a candidate can be judged.
-
-    Attributes:
-        clauses: the ids of all clauses.
-        features: each feature that can be claimed, and the ids of the clauses that judge it.
-    """
-
-    clauses: tuple[str, ...]
-    features: Mapping[str, tuple[str, ...]]
-
-    @property
-    def profiles(self) -> tuple[str, ...]:
-        """The profiles that have clauses, in the order of `PROFILES`."""
-        judged = {profile_of(clause) for clause in self.clauses}
-        return tuple(profile for profile in PROFILES if profile in judged)
-
-
-def profile_of(clause: str) -> str:
-    """The profile that a clause belongs to, by its id."""
-    group = clause.partition("/")[0]
-    return OWN if group == OWN else CLAUSE_PROFILES[group]
-
-
 RULE_INTERVAL = 0.5
 """Seconds between two evaluations of a candidate's recording rules; the `interval` of their groups is ignored."""
 
 
+def _ratio(value: Any, info: ValidationInfo) -> Any:
+    """A percentage of a file as a ratio."""
+    if info.context is None:
+        return value
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            ratio = float(text.removesuffix("%")) / 100 if text.endswith("%") else -1.0
+        except ValueError:
+            ratio = -1.0
+        if not 0 < ratio <= 10:
+            message = f"expected a percentage above 0 % and up to 1000 %, found {shown(value)}"
+            refuse([Wrong("out-of-range", message, "such as 10%")])
+        return ratio
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and not 0 < value <= 1:
+        message = f"expected a ratio above 0 and up to 1, found {str(value)[:60]}"
+        refuse([Wrong("out-of-range", message, "write 10%, or 0.1, for ten percent")])
+    return value
+
+
+_RATIO = {"title": "ratio", "type": "number", "exclusiveMinimum": 0, "maximum": 1}
+_PERCENTAGE = {"title": "percentage", "type": "string", "pattern": r"%\s*$"}
+Resolution = Annotated[
+    Number, BeforeValidator(_ratio), WithJsonSchema({"anyOf": [_PERCENTAGE, _RATIO]}), Such("10%", "a number")
+]  # fmt: skip
+
+
 @dataclasses.dataclass(frozen=True)
-class NetworkClaims:
+class NetworkClaims(Mapped):
     """Which traffic counts, at which resolution, and what happens without readings.
 
-    `window`, `refresh` and `recovers_within` are seconds; `resolution` is the smallest relative difference in
-    load that affects placement. A policy that is None is not claimed, and neither are its clauses.
-
-    `own_placements`: whether pods that the candidate has just placed count as load of their nodes until readings can
-    show them. None: not claimed, both behaviors are correct.
-
-    `priority`: whether traffic outweighs all other preferences (`first`), or decides only among nodes that are
-    otherwise equal (`tie-breaker`).
+    Durations are in seconds. A policy that is None is not claimed, and neither are its clauses.
     """
 
-    metric: str
+    metric: Annotated[
+        Text,
+        matching(
+            r"[A-Za-z_:][A-Za-z0-9_:]*",
+            "expected the name of a counter, not a query",
+            "such as node_network_receive_bytes_total",
+        ),
+        Such("node_network_receive_bytes_total"),
+        Field(title="name of a counter"),
+    ]
+    """the counter that its readings are made of"""
     direction: Direction
-    window: float
-    resolution: float
-    device: str = "{device}"
-    refresh: float = 0.0
+    """the direction of traffic that affects placement"""
+    window: Annotated[float, Duration("30s", minimum=MILLISECOND)]
+    """traffic older than this does not affect placement. Within the window, the mean counts (recommended:
+    network/burst)
+    """
+    resolution: Resolution
+    """a percentage such as `10%`, or a ratio such as `0.1`: the smallest relative difference in load that it promises
+    to see; scripted loads differ by that and a twentieth of it. That it sees so much also beside a node with a hundred
+    times the load (min-max scores from 0 to 10 do not) is a promise of its own: the feature `strict`; without it,
+    network/outlier recommends it
+    """
+    device: Annotated[Text, checked(lambda text: wrong_braces(text, ("device",))), Such('"{device}"')] = "{device}"
+    """the exporter's label `device`"""
+    refresh: Annotated[float, Duration("1s")] = 0.0
+    """the time from a reading to its effect, whichever way that takes (a cache, a file, annotations): nothing is judged
+    earlier
+    """
     on_missing: OnMissing | None = None
+    """a node without readings competes as the median of the others (of two: between them), only where no known node
+    fits, never; not claimed if absent
+    """
     on_outage: OnOutage | None = None
-    recovers_within: float | None = None
-    rules: tuple[Mapping[str, Any], ...] = ()
-    """Recording rules whose results the candidate queries: each with `record`, `expr` (with placeholders), `labels`."""
+    """without Prometheus it goes on without the preference, or pods wait; the last readings may be used for as long as
+    window plus refresh; not claimed if absent
+    """
+    recovers_within: Annotated[float, Duration("15s", minimum=MILLISECOND)] | None = None
+    """after an outage has healed; not claimed if absent"""
     own_placements: OwnPlacements | None = None
+    """whether pods that it has just placed count as load of their nodes, until readings can show them"""
     priority: Priority = "first"
+    """`first`: the quietest node gets the pod also where it is the fullest, or the least preferred for its taints,
+    labels, images and pods. `tie-breaker`: traffic decides among nodes that are alike otherwise, and no more
+    """
+    rules: Rules = ()
+    """recording rules whose results it asks for: a rules file of Prometheus, or a list of `{record, expr, labels}`"""
 
     @property
     def without_readings(self) -> OnOutage | None:
@@ -146,107 +170,199 @@ class NetworkClaims:
         polled = 1.5 * self.refresh + 0.5 if self.refresh else 0.0
         return polled + (2 * RULE_INTERVAL if self.rules else 0.0)
 
-    def as_dict(self) -> dict[str, Any]:
-        named = {name.replace("_", "-"): value for name, value in dataclasses.asdict(self).items()}
-        return named | {"rules": [dict(rule) for rule in self.rules]}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> NetworkClaims:
-        named = {name.replace("-", "_"): value for name, value in data.items()}
-        return cls(**named | {"rules": tuple(data.get("rules", ()))})
+    @rule
+    def _of_one_direction(self, _: Reading) -> Iterator[Wrong]:
+        other = DIRECTIONS[1 - DIRECTIONS.index(self.direction)]
+        if self.metric.startswith(f"node_network_{other}_"):
+            message = f"{self.direction} contradicts the metric, {self.metric}"
+            yield Wrong("contradiction", message, f"direction: {other}", ("direction",))
 
 
 @dataclasses.dataclass(frozen=True)
-class Example:
+class Example(Mapped):
     """A worked example from the candidate's documentation: node to reading, and node to the score that it must get."""
 
-    readings: Mapping[str, float]
-    scores: Mapping[str, float]
+    readings: Annotated[Mapping[str, Annotated[Number, Such("1000000")]], Such("{a: 1000}")]
+    scores: Annotated[Mapping[str, Annotated[Number, Such("100")]], Such("{a: 100}")]
+
+    @rule
+    def _of_the_same_nodes(self, _: Reading) -> Iterator[Wrong]:
+        if odd := sorted(self.readings.keys() ^ self.scores.keys()):
+            message = f"readings and scores name different nodes: {', '.join(odd)[:80]}"
+            yield Wrong("contradiction", message, "give both for every node")
+        elif not self.readings:
+            yield Wrong("empty-field", "the example has no nodes", "give the readings and scores of some nodes")
+
+
+def _of_group(value: Any, info: ValidationInfo) -> Any:
+    if info.context is not None:
+        refuse(_wrong_in_group(value))
+    return value
+
+
+def _wrong_in_group(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[Wrong]:
+    if isinstance(value, str):
+        yield from (wrong._replace(at=at) for wrong in wrong_braces(value, ("group", "size")))
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, item in items:
+        yield from _wrong_in_group(item, (*at, step))
+
+
+def _manifest(value: Mapping[str, Any], info: ValidationInfo) -> Mapping[str, Any]:
+    named = isinstance(value.get("metadata"), dict) and value["metadata"].get("name")
+    if info.context is not None and not (value.get("apiVersion") and value.get("kind") and named):
+        message, fix = "apiVersion, kind or metadata.name is missing", "write it as for kubectl apply"
+        refuse([Wrong("invalid-manifest", message, fix)])
+    return value
 
 
 @dataclasses.dataclass(frozen=True)
-class GangClaims:
-    """What makes pods a group, in texts with the placeholders {group} and {size}.
+class GangClaims(Mapped):
+    """What makes pods a group, in texts with the placeholders {group} and {size}. `timeout` is in seconds."""
 
-    `pods` is merged into each member: labels and annotations of its metadata, and its spec; `objects` are created
-    before the first member. `timeout`: seconds for which a member of an incomplete group may be bound, or reserve
-    resources that another group needs.
+    pods: Annotated[Anything, AfterValidator(_of_group), Such('{metadata: {labels: {pod-group: "{group}"}}}')]
+    """what the members of a group have besides their own: labels and annotations of `metadata`, and `spec`; `{group}`
+    stands for a name that its members share, `{size}` for their number
+    """
+    timeout: Annotated[float, Duration("30s")]
+    """for how long a member may be bound, or hold room that another group lacks, while its group is not"""
+    objects: Annotated[
+        Listed[
+            Annotated[
+                Anything,
+                AfterValidator(_manifest),
+                AfterValidator(_of_group),
+                Such('{apiVersion: ..., kind: PodGroup, metadata: {name: "{group}"}}'),
+                Field(description="a manifest; `{size}` alone is a number where it is not in the metadata"),
+            ]
+        ],
+        Such("[{apiVersion: ..., kind: PodGroup, ...}]"),
+    ] = ()
+    """objects that are created before the first member of a group, such as its PodGroup"""
+
+    @rule
+    def _named_by_group(self, _: Reading) -> Iterator[Wrong]:
+        if "group" not in placeholders_in(self.pods):
+            message = "no field contains {group}, so all groups would be the same"
+            fix = 'write "{group}" as the value of a label, for example'
+            yield Wrong("missing-placeholder", message, fix, ("pods",))
+
+
+@dataclasses.dataclass(frozen=True)
+class PreemptionClaims(Mapped):
+    choice: PreemptionChoice = "upstream"
+    """which of several nodes' pods are evicted: by kube-scheduler's documented order, or by one of its own, which is
+    not judged
     """
 
-    pods: Mapping[str, Any]
-    timeout: float
-    objects: tuple[Mapping[str, Any], ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "pods": dict(self.pods),
-            "timeout": self.timeout,
-            "objects": [dict(manifest) for manifest in self.objects],
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> GangClaims:
-        return cls(data["pods"], data["timeout"], tuple(data["objects"]))
-
 
 @dataclasses.dataclass(frozen=True)
-class Claims:
+class Claims(Mapped):
     """The claims by which a candidate is judged."""
 
-    profiles: tuple[str, ...] = ("core",)
-    features: tuple[str, ...] = ()
+    profiles: Annotated[tuple[Profile, ...], Such("[core]")] = ("core",)
+    """extender, plugin and controller only for their own kind, or attached"""
+    features: Annotated[tuple[Text, ...], Such("[events]")] = ()
+    """each adds the clauses that judge it"""
     network: NetworkClaims | None = None
-    examples: tuple[Example, ...] = ()
+    """which traffic counts: required if and only if network-aware is claimed (allowed with normalization)"""
     timing: Timing = dataclasses.field(default_factory=Timing)
+    """the deadlines that it is judged by"""
     points: PointClaims = dataclasses.field(default_factory=PointClaims)
+    """worked examples of what its plugins decide at extension points (allowed with the profile plugin); not claimed
+    where absent
+    """
     gang: GangClaims | None = None
-    preemption_choice: PreemptionChoice = "upstream"
-    """How it chooses among nodes on which it can preempt: `upstream` is kube-scheduler's documented order."""
+    """what makes pods a group: required if and only if the feature gang is claimed"""
+    preemption: PreemptionClaims | None = None
+    """allowed with the feature preemption"""
+    examples: Annotated[tuple[Example, ...], Such("{readings: {a: 1}, scores: {a: 100}}")] = ()
+    """worked examples of its documentation, `{readings: {NODE: number}, scores: {NODE: number}}`, of the same nodes on
+    both sides
+    """
 
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-able; `from_dict` is its inverse."""
-        return {
-            "profiles": list(self.profiles),
-            "features": list(self.features),
-            "network": self.network.as_dict() if self.network else None,
-            "examples": [{"readings": dict(e.readings), "scores": dict(e.scores)} for e in self.examples],
-            "timing": self.timing.as_dict(),
-            "points": self.points.as_dict(),
-            "gang": self.gang.as_dict() if self.gang else None,
-            "preemption": {"choice": self.preemption_choice},
-        }
+    @property
+    def preemption_choice(self) -> PreemptionChoice:
+        """How it chooses among nodes on which it can preempt: `upstream` is kube-scheduler's documented order."""
+        return self.preemption.choice if self.preemption else "upstream"
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Claims:
-        """The inverse of `as_dict`: the claims in the header of a saved history."""
-        return cls(
-            profiles=tuple(data["profiles"]),
-            features=tuple(data["features"]),
-            network=NetworkClaims.from_dict(data["network"]) if data["network"] else None,
-            examples=tuple(Example(e["readings"], e["scores"]) for e in data["examples"]),
-            timing=Timing.from_dict(data.get("timing", {})),
-            points=PointClaims.from_dict(data.get("points", {})),
-            gang=GangClaims.from_dict(data["gang"]) if data.get("gang") else None,
-            preemption_choice=data.get("preemption", {}).get("choice", cls.preemption_choice),
+    @rule
+    def _each_once(self, context: Reading) -> Iterator[Wrong]:
+        for name, values in (("profiles", self.profiles), ("features", self.features)):
+            for number, value in enumerate(values):
+                if value in values[:number]:
+                    yield Wrong("duplicate", f"{value} is listed twice", "keep one of the two", (name, number))
+        for number, profile in enumerate(self.profiles):
+            needed = BOUND_TO_KIND.get(profile, context.kind)
+            if context.kind not in (needed, "attached", None):
+                message = f"{profile} is a claim of kind {needed}, and this candidate is of kind {context.kind}"
+                yield Wrong("contradiction", message, "leave it out", ("profiles", number))
+
+    @rule
+    def _judged(self, _: Reading) -> Iterator[Wrong]:
+        """What is claimed beyond the profiles and features must belong to one of them."""
+        unjudged, add = "claim-without-clause", "to spec.claims.profiles"
+        if self.examples and "normalization" not in self.profiles:
+            message = "given, but only the profile normalization has a clause that judges them"
+            yield Wrong(unjudged, message, f"add normalization {add}, or remove the examples", ("examples",))
+        if self.points != PointClaims() and "plugin" not in self.profiles:
+            message = "given, but only the profile plugin has clauses that judge them"
+            yield Wrong(unjudged, message, f"add plugin {add}, or remove the examples", ("points",))
+        if "network-aware" in self.profiles and self.network is None:
+            message = "missing: the profile network-aware needs the metric that placement depends on"
+            yield Wrong("missing-field", message, _NETWORK, ("network",))
+        if self.network is not None and {"network-aware", "normalization"}.isdisjoint(self.profiles):
+            yield Wrong(unjudged, "given, but no claimed profile uses it", f"add network-aware {add}", ("network",))
+        if GANG in self.features and self.gang is None:
+            message = "missing: the feature gang needs to know what makes pods a group"
+            yield Wrong("missing-field", message, _GANG, ("gang",))
+        for feature, claim in ((GANG, self.gang), (PREEMPTION, self.preemption)):
+            if claim is not None and feature not in self.features:
+                message = f"given, but the feature {feature} is not claimed"
+                yield Wrong(unjudged, message, f"add {feature} to spec.claims.features", (feature,))
+
+
+_NETWORK = (
+    "add it, such as `network: {metric: node_network_receive_bytes_total, direction: receive, window: 30s, "
+    "resolution: 10%}`"
+)
+_GANG = 'add it, such as `gang: {pods: {metadata: {labels: {pod-group: "{group}"}}}, timeout: 30s}`'
+
+
+def _clause_id(value: Any, info: ValidationInfo) -> Any:
+    if info.context is not None and isinstance(value, str) and value.strip():
+        clauses = info.context.known.clauses if info.context.known else ()
+        refuse(Wrong("unknown-clause", message, fix) for message, fix in _wrong_clause(value, clauses))
+    return value
+
+
+def _wrong_clause(text: str, clauses: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    group, slash, name = text.partition("/")
+    if "*" in text or "?" in text:
+        yield f"wildcards are not allowed, found {shown(text)}", "exclude each clause by its own id"
+    elif not slash or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        yield f"expected a clause's id, found {shown(text)}", "such as network/counter-reset"
+    elif group not in CLAUSE_PROFILES:
+        yield (
+            f"no clause begins with {shown(group)}",
+            did_you_mean(group, CLAUSE_PROFILES, shown=lambda g: f"{g}/{name}"),
         )
+    elif clauses and text not in clauses:
+        yield f"there is no clause {shown(text)}", did_you_mean(text, clauses)
 
 
 @dataclasses.dataclass(frozen=True)
-class Exclusion:
+class Exclusion(Mapped):
     """A clause that is known to fail. If the clause passes, the exclusion is stale, and the run fails."""
 
-    clause: str
-    reason: str
-    link: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Exclusion:
-        return cls(**data)
-
-
-def claims_from_dict(data: Mapping[str, Any]) -> tuple[Claims, tuple[Exclusion, ...]]:
-    """Both halves that the judge needs, from `Candidate.as_dict()` as a history's header has it."""
-    return Claims.from_dict(data["claims"]), tuple(Exclusion.from_dict(item) for item in data["exclusions"])
+    clause: Annotated[
+        Text,
+        BeforeValidator(_clause_id),
+        Such("network/counter-reset"),
+        Field(title="clause's id, no wildcards"),
+    ]
+    """a clause that is known to fail; if it passes, the exclusion is stale and the run fails"""
+    reason: Annotated[Text, Such('"what fails, and why it is accepted"')]
+    """what fails, and why it is accepted"""
+    link: Annotated[Text, Such("https://example.com/issues/1")] | None = None
+    """where it is being worked on"""

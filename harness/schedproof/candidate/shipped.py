@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schedproof.candidate.claims import Claimable
 from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
+from schedproof.candidate.profiles import Claimable
 from schedproof.documents.suggestions import did_you_mean_one_of
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError

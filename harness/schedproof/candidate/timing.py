@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from typing import Annotated
 
+from schedproof.documents.model import Duration, Mapped
 from schedproof.foundation.deadlines import BIND, FRESHNESS, REACTION, REQUEUE, TAKEOVER, Deadline
 
 RECOVERY = "claimed recovery"
 """The name of the deadline that `claims.network.recovers-within` sets."""
 
 
+MILLISECOND = 0.001
+"""Seconds: the resolution of Prometheus' timestamps, and the shortest duration that can be claimed."""
+
+_Seconds = Annotated[float, Duration("45s", minimum=MILLISECOND)]
+
+
 @dataclasses.dataclass(frozen=True)
-class Timing:
-    """Seconds. The defaults leave room for client-go's default lease and kube-scheduler's default back-off.
+class Timing(Mapped):
+    """Seconds. The defaults leave room for client-go's default lease and kube-scheduler's default back-off."""
 
-    Attributes:
-        bind: from the creation of a pod that fits until it is bound.
-        requeue: from the change that makes a pod fit until the pod is bound, back-off included.
-        takeover: from a start until pods are bound again, including the expiry of a predecessor's lease.
-        freshness: the maximum age of the candidate's view of nodes and pods when it decides.
-        reaction: from a decision until the condition or event that reports it.
-    """
-
-    bind: float = BIND.seconds
-    requeue: float = REQUEUE.seconds
-    takeover: float = TAKEOVER.seconds
-    freshness: float = FRESHNESS.seconds
-    reaction: float = REACTION.seconds
+    bind: _Seconds = BIND.seconds
+    """from a pod's creation, where it fits, until it is bound"""
+    requeue: _Seconds = REQUEUE.seconds
+    """from the change that makes a pod fit until it is bound, back-off included"""
+    takeover: _Seconds = TAKEOVER.seconds
+    """from a start until it binds pods, where a predecessor's lease must run out first"""
+    freshness: _Seconds = FRESHNESS.seconds
+    """how old its view of nodes and pods may be when it decides"""
+    reaction: _Seconds = REACTION.seconds
+    """from a decision until the condition or event that reports it"""
 
     def is_default(self, name: str) -> bool:
         """Whether a field has its default value."""
         return bool(getattr(self, name) == getattr(_DEFAULTS, name))
-
-    def as_dict(self) -> dict[str, float]:
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, float]) -> Timing:
-        return cls(**data)
 
 
 _DEFAULTS = Timing()

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from schedproof.candidate.claims import profile_of
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.descriptor.features import contradictions, suits
-from schedproof.candidate.kinds import CommandSpec, ExtenderSpec, Scoring
+from schedproof.candidate.kinds import CommandSpec, ExtenderSpec
 from schedproof.candidate.placeholders import fill_known, placeholders_in
+from schedproof.candidate.profiles import profile_of
 from schedproof.candidate.scheduler_config import (
     DEFAULT_SCHEDULER,
     SHARED_LEASE,
@@ -21,6 +21,7 @@ from schedproof.candidate.scheduler_config import (
     served_by,
 )
 from schedproof.candidate.score_weights import Share, own_share
+from schedproof.candidate.surroundings import Scoring
 from schedproof.deploy.executable import program_problem
 from schedproof.documents.problems import DescriptorError, Place, Problem
 from schedproof.foundation.errors import UsageError
@@ -131,8 +132,9 @@ def _command_problems(candidate: Candidate, spec: CommandSpec) -> Iterator[Probl
 
 
 def _scoring_problems(candidate: Candidate, scoring: Scoring) -> Iterator[Problem]:
+    entry = scoring.python
     # Find the module without importing it: this command must not run a candidate's code.
-    if PathFinder.find_spec(scoring.module.partition(".")[0], [str(scoring.folder), *sys.path]) is None:
-        message = f"the module {scoring.module} does not exist in {scoring.folder}"
+    if PathFinder.find_spec(entry.module.partition(".")[0], [str(entry.folder), *sys.path]) is None:
+        message = f"the module {entry.module} does not exist in {entry.folder}"
         fix = "name a module that can be imported from that folder, as module:function"
         yield Problem(Place(str(candidate.path)), "spec.scoring.python", "no-such-module", message, fix)

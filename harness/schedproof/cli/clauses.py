@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from schedproof.candidate.claims import profile_of
 from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.profiles import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import Clause
 from schedproof.judge.judge import why_unclaimed

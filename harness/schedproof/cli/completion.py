@@ -44,7 +44,7 @@ def _clauses(**_: Any) -> list[str]:
 
 
 def _profiles(**_: Any) -> list[str]:
-    from schedproof.candidate.claims import profile_of
+    from schedproof.candidate.profiles import profile_of
     from schedproof.judge.catalogue import CATALOGUE
 
     return sorted(set(map(profile_of, CATALOGUE)))

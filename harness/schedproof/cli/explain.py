@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from schedproof.candidate.claims import profile_of
+from schedproof.candidate.profiles import profile_of
 from schedproof.candidate.shipped import shipped_names
 from schedproof.foundation.content import content
 from schedproof.judge.catalogue import CATALOGUE

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from schedproof.candidate.claims import LEADER_ELECTION
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import CommandSpec, ControllerSpec, ExtenderSpec, PluginSpec, ProcessSpec
+from schedproof.candidate.kinds import CommandSpec, ControllerSpec, ExtenderSpec, PluginSpec
 from schedproof.candidate.placeholders import CERTIFICATES, fill
 from schedproof.candidate.scheduler_config import (
     DEFAULT_SCHEDULER,
@@ -25,6 +25,7 @@ from schedproof.candidate.scheduler_config import (
     serving_all,
 )
 from schedproof.candidate.start_errors import explain_start
+from schedproof.candidate.surroundings import ProcessSpec, RbacSpec
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.clusters.cluster import Identity, Rbac, Site
 from schedproof.clusters.objects import AppliedObjects
@@ -98,7 +99,7 @@ class Attachment:
         self._own = self._identity(
             f"candidate-{candidate.name}",
             # A compiled scheduler needs kube-scheduler's rights in addition to its own; other kinds get their own only.
-            _declared(rbac.as_dict(), SCHEDULER_RBAC if isinstance(candidate.spec, PluginSpec) else Rbac()),
+            _declared(rbac, SCHEDULER_RBAC if isinstance(candidate.spec, PluginSpec) else Rbac()),
             tapped=tapped,
         )
         self._scheduler: Identity | None = None
@@ -111,7 +112,7 @@ class Attachment:
             process.name: self._own
             if process.rbac is None
             else self._identity(
-                f"candidate-{candidate.name}-{process.name}", _declared(process.rbac.as_dict(), Rbac()), tapped=tapped
+                f"candidate-{candidate.name}-{process.name}", _declared(process.rbac, Rbac()), tapped=tapped
             )
             for process in self.programs
         }
@@ -321,7 +322,7 @@ class Attachment:
             if spec.tls:
                 tls["serving"], authority = own_certificate(self._cluster.callback_address)
                 self._tap_trust = {"tlsConfig": {"caData": authority}}
-            described = spec.config.as_dict()
+            described = spec.config.recorded()
             self.extender = self._tap(
                 upstream,
                 lambda call: self.running.record("extender", **describe_extender_call(call, described)),
@@ -488,8 +489,9 @@ def _second_instance(candidate: Candidate) -> ProcessSpec | None:
     )  # fmt: skip
 
 
-def _declared(rbac: dict[str, Any], more: Rbac) -> Rbac:
-    return Rbac((*rbac["clusterRoles"], *more.cluster_roles), (*rbac["rules"], *more.rules), more.system_roles)
+def _declared(rbac: RbacSpec, more: Rbac) -> Rbac:
+    rules = [rule.document() for rule in rbac.rules]
+    return Rbac((*rbac.cluster_roles, *more.cluster_roles), (*rules, *more.rules), more.system_roles)
 
 
 def _indent(text: str) -> str:

@@ -68,13 +68,17 @@ def choose_deployer(
     from schedproof.deploy.pods import PodDeployer
 
     if isinstance(candidate.spec, ExtenderSpec) and (
-        named := [name for name in _FILES if name in (candidate.spec.config.tls_config or {})]
+        named := [name for name in _FILES if name in _tls(candidate.spec)]
     ):
         raise UsageError(
             f"{candidate.path}: tlsConfig.{named[0]} is a file of this machine, and its scheduler runs in a pod",
             remedy=f"give its content, base64: {named[0].replace('File', 'Data')}; or --deploy process",
         )
     return PodDeployer(cluster, hosting, candidate, logs)
+
+
+def _tls(spec: ExtenderSpec) -> dict[str, str | bool]:
+    return spec.config.tls_config.document() if spec.config.tls_config else {}
 
 
 def _require_replaceable(candidate: Candidate) -> None:

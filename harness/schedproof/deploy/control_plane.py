@@ -13,7 +13,8 @@ from typing import Any, Final
 import yaml
 
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import CommandSpec, ProcessSpec
+from schedproof.candidate.kinds import CommandSpec
+from schedproof.candidate.surroundings import ProcessSpec
 from schedproof.clusters.api import Api
 from schedproof.clusters.cluster import Hosting, Identity, Site, StaticPods
 from schedproof.deploy.component import Client

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from schedproof.candidate.kinds import CommandSpec, ProcessSpec
+from schedproof.candidate.kinds import CommandSpec
+from schedproof.candidate.surroundings import ProcessSpec
 from schedproof.clusters.cluster import Identity
 from schedproof.deploy.accounts import Accounts
 from schedproof.deploy.component import Client, Component

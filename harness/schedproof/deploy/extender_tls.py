@@ -31,7 +31,7 @@ class ExtenderTls:
 
     def config(self) -> dict[str, Any]:
         """Return kube-scheduler's tlsConfig for the extender, with the content of certificates made by the harness."""
-        config = dict(self._spec.config.tls_config or {})
+        config: dict[str, Any] = tls.document() if (tls := self._spec.config.tls_config) else {}
         if self._certificates is None:
             return fill(config, self._values)
         named = {name: f"{{{name}}}" for name in CERTIFICATES}

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import CommandSpec, ExtenderSpec, PluginSpec, ProcessSpec
+from schedproof.candidate.kinds import CommandSpec, ExtenderSpec, PluginSpec
 from schedproof.candidate.placeholders import fill
+from schedproof.candidate.surroundings import ProcessSpec
 from schedproof.clusters.api import Manifest, NotFound
 from schedproof.clusters.cluster import Hosting, Identity, Site
 from schedproof.deploy.component import Client, probe

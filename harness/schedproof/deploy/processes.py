@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import CommandSpec, ProcessSpec
+from schedproof.candidate.kinds import CommandSpec
 from schedproof.candidate.placeholders import fill
+from schedproof.candidate.surroundings import ProcessSpec
 from schedproof.clusters.cluster import Identity, Site
 from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
 from schedproof.deploy.accounts import Accounts

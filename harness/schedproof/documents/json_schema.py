@@ -6,10 +6,21 @@ the reader of such a file accepts; rules across fields and patterns are checked 
 
 from __future__ import annotations
 
+import ast
+import dataclasses
+import inspect
+import itertools
+import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from schedproof.documents.durations import UNITS
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
+
+from schedproof.documents.durations import UNITS, format_duration
+from schedproof.documents.model import Mapped, fields_of
+from schedproof.documents.reading import adapter
 
 API_VERSION = "schedproof/v1"
 """The apiVersion of all files that users write."""
@@ -94,6 +105,80 @@ def anything(description: str = "", **more: Any) -> Schema:
 
 def either(*schemas: Schema, description: str = "", default: Any = None) -> Schema:
     return {"anyOf": list(schemas), **_described(description, default)}
+
+
+def schema_of(model: type[Mapped]) -> Schema:
+    """The JSON Schema of a model, without references."""
+    whole = adapter(model).json_schema(schema_generator=_Generator)
+    definitions = whole.pop("$defs", {})
+    title, description = whole.pop("title"), " ".join(whole.get("description", "").split())
+    return {"title": title, **_inlined(whole, definitions), "description": description}
+
+
+class _Generator(GenerateJsonSchema):
+    """What has a default is optional; whether it may be null is the same for all of these, and added later."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - a name says it
+        return False
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> Schema:
+        return self.generate_inner(schema["schema"])
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> Schema:
+        """The schema of a model, whose fields have their docstrings as descriptions."""
+        found = super().dataclass_schema(schema)
+        texts = {name: text for base in schema["cls"].__mro__[-2::-1] for name, text in _docstrings(base).items()}
+        for name, field in fields_of(schema["cls"]).items():
+            if field.attribute in texts:
+                found["properties"][name]["description"] = texts[field.attribute]
+        return found
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> Schema:
+        inner = self.generate_inner(schema["schema"])
+        default = schema["default_factory"]() if "default_factory" in schema else schema.get("default")  # type: ignore[call-arg]
+        if default in (None, "", (), {}) or isinstance(default, Path) or dataclasses.is_dataclass(default):
+            return inner
+        if inner.get("title") == "duration":
+            return {**inner, "default": format_duration(default)}
+        return {**inner, "default": list(default) if isinstance(default, tuple) else default}
+
+
+def _docstrings(model: type) -> dict[str, str]:
+    """By attribute, the docstrings of a class's fields: pydantic would read them whenever it reads a document."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    assert isinstance(definition, ast.ClassDef)
+    return {
+        field.target.id: text.value.value
+        for field, text in itertools.pairwise(definition.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    }  # fmt: skip
+
+
+def _inlined(schema: Any, definitions: Mapping[str, Schema]) -> Any:
+    if isinstance(schema, list):
+        return [_inlined(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        definition = definitions[schema["$ref"].rpartition("/")[2]]
+        own = {key: value for key, value in definition.items() if key not in ("title", "description")}
+        schema = {**own, **{key: value for key, value in schema.items() if key != "$ref"}}
+    found = {key: _inlined(value, definitions) for key, value in schema.items() if key not in ("const", "default")}
+    if "const" in schema:
+        found["const"] = schema["const"]
+        if "type" in schema:
+            found["enum"] = [found.pop("const")]
+    if "enum" in found:
+        found.pop("type", None)
+    if "properties" in found:
+        required = found.get("required", ())
+        found["properties"] = {
+            name: field if name in required else _or_null(field) for name, field in found["properties"].items()
+        }
+    if isinstance(found.get("description"), str):
+        found["description"] = " ".join(found["description"].split())
+    return {**found, **({"default": schema["default"]} if "default" in schema else {})}
 
 
 def relaxed(schema: Schema) -> Schema:

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 
 from schedproof.candidate.claims import Claims, Exclusion
+from schedproof.documents.reading import adapter
 from schedproof.history.acts import (
     Accepted,
     Broken,
@@ -147,7 +148,7 @@ class History:
 
     @functools.cached_property
     def claims(self) -> Claims:
-        return Claims.from_dict(self.run.candidate.claims)
+        return adapter(Claims).validate_python(self.run.candidate.claims)
 
     @functools.cached_property
     def candidate_users(self) -> frozenset[str]:
@@ -418,7 +419,7 @@ class History:
 
     @functools.cached_property
     def exclusions(self) -> tuple[Exclusion, ...]:
-        return tuple(Exclusion(**exclusion) for exclusion in self.run.candidate.exclusions)
+        return tuple(adapter(Exclusion).validate_python(exclusion) for exclusion in self.run.candidate.exclusions)
 
     @functools.cached_property
     def excluded(self) -> frozenset[str]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import functools
 import gc
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
 from schedproof.candidate.claims import Claims, Exclusion
 from schedproof.documents.json_schema import DRAFT, Schema
+from schedproof.documents.reading import adapter
 from schedproof.foundation.errors import UsageError
 from schedproof.history import acts, observations  # noqa: F401 - without them no kinds are known
 from schedproof.history.record import KINDS, Record
@@ -108,31 +107,19 @@ def read_record(fields: dict[str, Any]) -> Record:
 
 def _check_candidate(candidate: acts.RunCandidate) -> None:
     """Check all fields of the claims, by which everything is judged and shown."""
-    within = ("candidate", "claims")
+    within: tuple[str, ...] = ("candidate", "claims")
     try:
-        read = Claims.from_dict(candidate.claims)
-        _claims_adapter().validate_python(dataclasses.asdict(read))
-        within = ("candidate", "exclusions")
-        _exclusions_adapter().validate_python(candidate.exclusions)
+        claims = adapter(Claims).validate_python(candidate.claims)
+        for number, exclusion in enumerate(candidate.exclusions):
+            within = ("candidate", "exclusions", str(number))
+            adapter(Exclusion).validate_python(exclusion)
     except ValidationError as error:
         raise DamagedRecordError(_described(error, within=within)) from error
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise DamagedRecordError(f"the field {'.'.join(within)} cannot be read: {error!r}") from error
     config = (candidate.extender or {}).get("config")
     if candidate.kind == "extender" and not (isinstance(config, dict) and any(key.endswith("Verb") for key in config)):
         raise DamagedRecordError("the field candidate.extender.config has no verb")
-    if "network-aware" in read.profiles and read.network is None:
+    if "network-aware" in claims.profiles and claims.network is None:
         raise DamagedRecordError("the field candidate.claims.network is empty, although network-aware is claimed")
-
-
-@functools.cache
-def _claims_adapter() -> TypeAdapter[Claims]:
-    return TypeAdapter(Claims)
-
-
-@functools.cache
-def _exclusions_adapter() -> TypeAdapter[tuple[Exclusion, ...]]:
-    return TypeAdapter(tuple[Exclusion, ...])
 
 
 def _described(error: ValidationError, *, within: tuple[str, ...] = ()) -> str:

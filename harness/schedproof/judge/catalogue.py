@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
-from schedproof.candidate.claims import PROFILES, profile_of
+from schedproof.candidate.profiles import PROFILES, profile_of
 from schedproof.documents.suggestions import did_you_mean_one_of
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.clause import ANSWERED, PREFERRED, Clause

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedproof.candidate.claims import Claimable
+from schedproof.candidate.profiles import Claimable
 from schedproof.judge.catalogue import CATALOGUE
 
 CLAIMABLE = Claimable(

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from schedproof.candidate.claims import OWN, Claims, profile_of
+from schedproof.candidate.claims import Claims
+from schedproof.candidate.profiles import OWN, profile_of
 from schedproof.foundation.visible import visible, visible_in
 from schedproof.history.acts import LeftOut, RunCluster, Selected, Trouble, Unblocked, Unsupported
 from schedproof.history.history import History

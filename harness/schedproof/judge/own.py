@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedproof.candidate.claims import OWN
+from schedproof.candidate.profiles import OWN
 from schedproof.history.acts import Asserted
 from schedproof.history.history import History
 from schedproof.judge.clause import Clause

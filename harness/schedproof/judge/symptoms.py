@@ -286,7 +286,7 @@ def _queries(history: History, case: str) -> Iterator[Symptom]:
 def _claimed_series(history: History) -> list[str]:
     """The names of series that have the claimed traffic: the metric, and recording rules; "" (any) without a claim."""
     network = history.claims.network
-    return [""] if network is None else [network.metric, *(rule["record"] for rule in network.rules)]
+    return [""] if network is None else [network.metric, *(rule.record for rule in network.rules)]
 
 
 def _withheld(history: History, case: str, at: float) -> bool:

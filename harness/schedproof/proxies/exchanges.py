@@ -51,7 +51,7 @@ def _span(asked: Mapping[str, list[str]]) -> dict[str, float]:
 def describe_extender_call(exchange: Exchange, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the `extender` record of a call: the request, and the response as kube-scheduler reads it.
 
-    `config` is the extender's configuration (`ExtenderConfig.as_dict`); it determines the verb, and how nodes are
+    `config` is the extender's configuration (`ExtenderConfig.recorded`); it determines the verb, and how nodes are
     given.
     """
     _, body = _parsed(exchange.body)

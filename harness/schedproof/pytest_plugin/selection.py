@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidate.claims import OWN
 from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.profiles import OWN
 from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE
 from schedproof.judge.own import is_own, own_clause
 

@@ -6,8 +6,8 @@ import dataclasses
 import math
 from collections.abc import Collection, Iterable, Sequence
 
-from schedproof.candidate.claims import profile_of
 from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.profiles import profile_of
 from schedproof.documents.durations import parse_duration
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.processes.machine import available_memory, cores

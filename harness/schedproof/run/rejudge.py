@@ -58,8 +58,8 @@ def _candidate_of(histories: Mapping[int, History], home: Path) -> CandidateResu
     saved = history.run.candidate
     # Only the fields that identify it: its processes are not started again.
     candidate = Candidate(
-        saved.name, saved.scheduler_name, AttachedSpec(), Path(saved.path), claims=history.claims,
-        claimed_window=saved.claimed_window,
+        name=saved.name, scheduler_name=saved.scheduler_name, attached=AttachedSpec(), path=Path(saved.path),
+        claims=history.claims, claimed_window=saved.claimed_window,
     )  # fmt: skip
     verdicts = judge_all(histories)
     result = CandidateResult(candidate, tuple(v.clause for v in verdicts), verdicts)

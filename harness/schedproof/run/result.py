@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from schedproof.candidate.claims import profile_of
 from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.profiles import profile_of
 from schedproof.foundation.errors import SchedproofError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
 from schedproof.foundation.redaction import SECRETS

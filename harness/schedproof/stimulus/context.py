@@ -7,7 +7,7 @@ import functools
 import random
 from collections.abc import Collection, Mapping
 
-from schedproof.candidate.claims import OWN, profile_of
+from schedproof.candidate.profiles import OWN, profile_of
 from schedproof.candidate.subjects import Subject, left_out
 from schedproof.candidate.timing import ClaimedDeadlines
 from schedproof.clusters.api import Api

@@ -51,8 +51,8 @@ class Surroundings:
         """Whether nodes may be changed: then they have the labels that varied pods ask for (`NODE_LABELS`)."""
         self.managed = names if self.changes_nodes else tuple(filter(self._is_offered, names))
         device = {DEVICE: _OFFERED} if self.changes_nodes else {}
-        self._amounts = {**device, **dict.fromkeys(self.managed, _OFFERED), **self._world.node_resources}
-        self._labels = {**NODE_LABELS, **self._world.node_labels}
+        self._amounts = {**device, **dict.fromkeys(self.managed, _OFFERED), **self._world.nodes.resources}
+        self._labels = {**NODE_LABELS, **self._world.nodes.labels}
 
     def _is_offered(self, resource: str) -> bool:
         nodes = (self._cluster.api.get("nodes", name) for name in self._cluster.nodes)
@@ -62,10 +62,10 @@ class Surroundings:
         """Create a namespace for pods, unless it is there."""
         api, world = self._cluster.api, self._world
         bootstrap.namespace(api, name)
-        metadata = {"labels": dict(world.namespace_labels), "annotations": dict(world.namespace_annotations)}
+        metadata = {"labels": dict(world.namespace.labels), "annotations": dict(world.namespace.annotations)}
         if any(metadata.values()):
             api.merge("namespaces", name, {"metadata": metadata})
-        for path in world.objects:
+        for path in world.namespace.objects:
             self._objects.apply(read_manifests(path), name, source=str(path))
 
     def owner(self, namespace: str) -> Mapping[str, str]:
@@ -87,7 +87,7 @@ class Surroundings:
         return dataclasses.replace(
             node,
             labels={**node.labels, **self._labels},
-            annotations={**node.annotations, **world.node_annotations},
+            annotations={**node.annotations, **world.nodes.annotations},
             capacity={**node.capacity, **self._amounts_of(node.name)},
         )
 
@@ -99,7 +99,7 @@ class Surroundings:
         return {node: revision for node in nodes if (revision := self._equip(node))}
 
     def _equip(self, node: str) -> int:
-        metadata = {"labels": dict(self._labels), "annotations": dict(self._world.node_annotations)}
+        metadata = {"labels": dict(self._labels), "annotations": dict(self._world.nodes.annotations)}
         revision = _revision(self._cluster.api.merge("nodes", node, {"metadata": metadata}))
         return self._offer(node, self._amounts_of(node)) if self._amounts else revision
 
@@ -127,7 +127,7 @@ class Surroundings:
 
     def remove(self) -> None:
         """Undo `equip_nodes` on the remaining nodes, and remove the objects from namespaces."""
-        annotations = dict.fromkeys(self._world.node_annotations)
+        annotations = dict.fromkeys(self._world.nodes.annotations)
         metadata = {"labels": dict.fromkeys(self._labels), "annotations": annotations}
         while self._equipped:
             node = self._equipped.pop()
@@ -139,10 +139,10 @@ class Surroundings:
 
     def dress_pod(self, pod: Manifest, *, managed: bool = True) -> None:
         """Merge the candidate's pod template into a pod, whose own fields win. `managed`: request managed resources."""
-        if self._world.pod:
+        if template := self._world.pods.document():
             own = copy.deepcopy(pod)
             pod.clear()
-            pod.update(merged(self._world.pod, own))
+            pod.update(merged(template, own))
         resources = pod["spec"]["containers"][0].setdefault("resources", {})
         for kind in ("requests", "limits") if managed and self.managed else ():
             # An extended resource's limit is its request.

@@ -13,10 +13,10 @@ from typing import Any
 
 from schedproof import __version__
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import RbacSpec
 from schedproof.candidate.placeholders import fill
 from schedproof.candidate.scheduler_config import scheduler_configuration
 from schedproof.candidate.subjects import Subject, left_out
+from schedproof.candidate.surroundings import RbacSpec
 from schedproof.clusters import bootstrap
 from schedproof.clusters.api import Manifest
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
@@ -335,7 +335,7 @@ def _rules_of(candidate: Candidate, device: str) -> list[dict[str, Any]]:
     """Return the candidate's recording rules, with placeholders filled in."""
     network = candidate.claims.network
     values = {**candidate.own_values(), "device": device}
-    return [fill(dict(rule), values) for rule in network.rules] if network is not None else []
+    return [fill(rule.document(), values) for rule in network.rules] if network is not None else []
 
 
 def describe_cluster(cluster: Cluster) -> RunCluster:

@@ -1,90 +1,263 @@
-"""Reads and validates `candidate.yaml`. The reference page is docs/candidate.md."""
+"""The model of candidate.yaml, and its reader. The reference page is docs/candidate.md."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from schedproof.candidate.claims import Claimable, Claims, Exclusion
-from schedproof.candidate.descriptor.claims_reader import check_features, read_claims, read_exclusions
-from schedproof.candidate.descriptor.image_reader import read_image
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+
+from schedproof.candidate.claims import Claims, Exclusion
+from schedproof.candidate.descriptor.features import wrong_features
 from schedproof.candidate.descriptor.inheritance import read_inherited
-from schedproof.candidate.descriptor.kinds_reader import existing, folder_of, read_kind
-from schedproof.candidate.descriptor.rbac_reader import read_rbac
-from schedproof.candidate.descriptor.setup_reader import read_files, read_install, read_processes, read_world
 from schedproof.candidate.kinds import (
     KINDS,
     AttachedSpec,
     CandidateKind,
+    ControllerSpec,
     ExtenderSpec,
-    ImageSpec,
     PluginSpec,
-    ProcessSpec,
-    RbacSpec,
-    Scoring,
     Spec,
-    WorldSpec,
 )
-from schedproof.candidate.placeholders import CERTIFICATES, PLACEHOLDERS, complaints, placeholders_in
+from schedproof.candidate.placeholders import CERTIFICATES, placeholders_in
+from schedproof.candidate.profiles import Claimable
+from schedproof.candidate.reading import Reading
+from schedproof.candidate.surroundings import Files, ImageSpec, Manifests, ProcessSpec, RbacSpec, Scoring, WorldSpec
 from schedproof.documents.durations import format_duration
-from schedproof.documents.fields import Check, Field, Section, matching, shown
-from schedproof.documents.json_schema import API_VERSION
+from schedproof.documents.model import (
+    Anything,
+    Camel,
+    Listed,
+    Mapped,
+    OrFile,
+    Such,
+    Text,
+    Written,
+    Wrong,
+    existing,
+    matching,
+    plain,
+    refuse,
+    rule,
+    shown,
+)
 from schedproof.documents.problems import DescriptorError, Problem
+from schedproof.documents.reading import dump, located, raw, read
 from schedproof.documents.suggestions import did_you_mean
-from schedproof.documents.yaml_source import read_document
+from schedproof.documents.yaml_source import Mark, read_document
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.redaction import SECRETS
 
-_NAME = matching(
-    r"[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?",
-    "expected lower-case letters, digits and dashes, at most 53",  # objects are named after it, with a suffix
-    "such as least-traffic-extender",
-)
-_SCHEDULER_NAME = matching(
-    r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?",
-    "expected a schedulerName, as in the spec of pods",
-    "use letters, digits, dashes and dots, such as least-traffic",
-)
-_FUNCTION = matching(
-    r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", "expected module:function", 'such as "least_traffic.scoring:scores"'
-)
-_UNAVAILABLE = {
-    "port": "only an extender and a controller get a port to listen on",
-    "address": "only an extender and a controller get an address to listen on",
-    "window": "claim a window in spec.claims.network, or write the value itself",
-    "files": "list the files and their contents in spec.files",
-    **dict.fromkeys(CERTIFICATES, "the harness makes certificates for an extender with `config: {enableHTTPS: true}`"),
-}
+_LONGEST_NAME = 52
+"""Characters of the names of a candidate and its process together: with a prefix, they fit in a label value (63)."""
+
+_KIND = "KubeSchedulerConfiguration"
+
+
+def _scheduler_config(value: Any, info: ValidationInfo) -> Any:
+    """A KubeSchedulerConfiguration, which may be in a file of its own."""
+    if info.context is not None and isinstance(value, dict):
+        refuse(_wrong_config(value, info.context))
+    if info.context is None or not isinstance(value, Written) or not value.strip():
+        return value
+    problems: list[Problem] = []
+    try:
+        document = read_document(existing(value, folder=False), problems)
+    except DescriptorError as error:
+        refuse(error.problems)
+        raise
+    data = raw(document)
+    wrong = _wrong_config(data, info.context) if isinstance(data, dict) else ()
+    refuse([*problems, *(located(document, one) for one in wrong)])
+    return plain(data)
+
+
+def _wrong_config(config: dict[str, Any], context: Reading) -> Iterator[Wrong]:
+    yield from context.wrong_placeholders(config)
+    kind = config.get("kind")
+    if kind != _KIND:  # a clause judges the apiVersion, which Kubernetes may have removed
+        found = f"kind {shown(str(kind))}" if kind else "none"
+        message = f"expected a {_KIND}, found {found}"
+        yield Wrong("invalid-manifest", message, f"kind: {_KIND}", ("kind",) if "kind" in config else ())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings(Camel):
+    """The `spec` of a candidate.yaml."""
+
+    scheduler_name: Annotated[
+        Text,
+        matching(
+            r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?",
+            "expected a schedulerName, as in the spec of pods",
+            "use letters, digits, dashes and dots, such as least-traffic",
+        ),
+        Such("least-traffic"),
+    ]
+    """the `schedulerName` of the pods that it is to schedule"""
+    extender: ExtenderSpec | None = None
+    """an HTTP extender; the harness runs a kube-scheduler and wires it"""
+    controller: ControllerSpec | None = None
+    """a program that watches and binds by itself"""
+    plugin: PluginSpec | None = None
+    """a compiled kube-scheduler"""
+    attached: AttachedSpec | None = None
+    """it runs already, in an existing cluster"""
+    scheduler_config: (
+        Annotated[
+            Anything,
+            BeforeValidator(_scheduler_config),
+            Such("{kind: KubeSchedulerConfiguration, ...}, or the name of a file"),
+            OrFile(),
+        ]
+        | None
+    ) = None
+    """for extender and plugin: a KubeSchedulerConfiguration, taken as it is, of any apiVersion; one of its profiles
+    must serve `schedulerName`. The harness writes one if it is absent
+    """
+    files: Files = dataclasses.field(default_factory=dict)
+    """files that its program is given, below the folder `{files}`: name to text, or to `{from: FILE}`; placeholders in
+    it are filled in
+    """
+    processes: Annotated[Listed[ProcessSpec], Such("{name: quota-controller, command: [...]}")] = ()
+    """what it needs beside its scheduler, such as a controller: started before it, in this order"""
+    install: Manifests = ()
+    """manifests that the cluster has before it starts (definitions, namespaces, queues), in this order. A folder is
+    taken file by file, or built by kustomize
+    """
+    world: WorldSpec = dataclasses.field(default_factory=WorldSpec)
+    """what pods, nodes and namespaces must have so that the candidate takes effect"""
+    rbac: RbacSpec = dataclasses.field(default_factory=RbacSpec)
+    """what the candidate's identity may do, and no more; nothing if it is absent"""
+    image: ImageSpec = dataclasses.field(default_factory=ImageSpec)
+    """what its pods run; the harness builds an image if it is absent"""
+    scoring: Scoring | None = None
+    """a bare function, to be property-tested"""
+    claims: Claims = dataclasses.field(default_factory=Claims)
+    """what it is judged by"""
+    exclusions: Annotated[tuple[Exclusion, ...], Such("{clause: network/counter-reset, reason: why}")] = ()
+    """known failures"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _kind_without_fields(cls, data: Any, info: ValidationInfo) -> Any:
+        """A kind of candidate may be given without any field; that is wrong where it has required ones."""
+        if info.context is None or not isinstance(data, dict):
+            return data
+        empty: dict[str, Any] = {kind: Mark.ABSENT for kind in KINDS if kind in data and data[kind] is None}
+        return {**data, **empty, **({"attached": {}} if "attached" in empty else {})}
+
+    @property
+    def spec(self) -> Spec:
+        """The settings of its kind."""
+        return self.extender or self.controller or self.plugin or self.attached or AttachedSpec()
+
+    @rule
+    def _one_kind(self, _: Reading) -> Iterator[Wrong]:
+        given = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if not given:
+            fix = (
+                f"add one of {', '.join(KINDS)}, such as `extender: {{command: [...], config: {{filterVerb: filter}}}}`"
+            )
+            yield Wrong("missing-field", "missing: expected a kind of candidate", fix)
+        for kind in given[1:]:
+            yield Wrong("contradiction", f"given beside {given[0]}", f"keep exactly one of {', '.join(KINDS)}", (kind,))
+
+    @rule
+    def _told_its_port(self, context: Reading) -> Iterator[Wrong]:
+        if isinstance(self.spec, (ExtenderSpec, ControllerSpec)) and context.kind is not None:
+            for wrong in self.spec.wrong_port(self.files):
+                yield wrong._replace(at=(context.kind, *wrong.at))
+
+    @rule
+    def _told_its_files(self, context: Reading) -> Iterator[Wrong]:
+        if self.files and context.kind and "files" not in placeholders_in([dump(self.spec), self.scheduler_config]):
+            message = "not used: no command, argument or configuration contains {files}"
+            fix = f"pass {{files}}/{next(iter(self.files))} in its command, env, args or schedulerConfig"
+            yield Wrong("missing-placeholder", message, fix, ("files",))
+
+    @rule
+    def _configured(self, context: Reading) -> Iterator[Wrong]:
+        at = ("schedulerConfig",)
+        if self.scheduler_config is None:
+            return
+        if context.kind in ("controller", "attached"):
+            message = f"the harness starts no kube-scheduler for {context.kind}"
+            yield Wrong("contradiction", message, "leave it out; it is for extender and plugin", at)
+            return
+        profiles = self.scheduler_config.get("profiles")
+        if isinstance(profiles, list) and profiles and all(isinstance(profile, dict) for profile in profiles):
+            served = [str(profile.get("schedulerName") or "default-scheduler") for profile in profiles]
+            if self.scheduler_name not in served:
+                message = (
+                    f"no profile of schedulerConfig serves {self.scheduler_name}, so its pods would never be scheduled"
+                )
+                yield Wrong("contradiction", message, did_you_mean(self.scheduler_name, served), ("schedulerName",))
+        if self.plugin is not None and self.plugin.args:
+            message = "it is used unchanged, so the plugin would not get spec.plugin.args"
+            fix = "move the args to its profiles[].pluginConfig, or leave schedulerConfig to the harness"
+            yield Wrong("contradiction", message, fix, at)
+
+    @rule
+    def _each_by_its_name(self, context: Reading) -> Iterator[Wrong]:
+        names = [process.name for process in self.processes]
+        for number, name in enumerate(names):
+            at = ("processes", number, "name")
+            if name in names[:number]:
+                yield Wrong("duplicate", f"two processes have the name {name}", "give each a different name", at)
+            if len(name) + len(context.name) > _LONGEST_NAME:
+                fix = f"shorten it: its name and metadata.name may have at most {_LONGEST_NAME} characters together"
+                yield Wrong("malformed", "too long: it is part of the names of objects", fix, at)
+        clauses = [exclusion.clause for exclusion in self.exclusions]
+        for number, clause in enumerate(clauses):
+            if clause in clauses[:number]:
+                at = ("exclusions", number, "clause")
+                yield Wrong("duplicate", f"{clause} is excluded twice", "keep one of the two", at)
+
+    @rule
+    def _has_its_features(self, context: Reading) -> Iterator[Wrong]:
+        for wrong in wrong_features(self.spec, self.files, self.claims, context):
+            yield wrong._replace(at=("claims", "features", *wrong.at))
 
 
 @dataclasses.dataclass(frozen=True)
-class Candidate:
-    """A scheduler under test. `spec` has the fields of its kind."""
+class Metadata(Mapped):
+    name: Annotated[
+        Text,
+        matching(
+            r"[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?",
+            "expected lower-case letters, digits and dashes, at most 53",  # objects are named after it, with a suffix
+            "such as least-traffic-extender",
+        ),
+        Such("least-traffic-extender"),
+        Field(title="lower-case letters, digits, dashes; at most 53"),
+    ]
+    """its name in reports; objects are named after it"""
+
+
+@dataclasses.dataclass(frozen=True)
+class CandidateFile(Camel):
+    """What is tested, how it is started, and what it promises. Paths start from the file's folder."""
+
+    api_version: Literal["schedproof/v1"]
+    """the version of this format"""
+    kind: Literal["Candidate"]
+    """what the file describes"""
+    metadata: Metadata
+    spec: Annotated[Settings, Such("{schedulerName: ...}")]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Candidate(Settings):
+    """A scheduler under test."""
 
     name: str
-    scheduler_name: str
-    spec: Spec
     path: Path
     """Its candidate.yaml, absolute."""
-    scheduler_config: Mapping[str, Any] | None = None
-    """Its own KubeSchedulerConfiguration, unchanged; placeholders are not yet replaced."""
-    rbac: RbacSpec = dataclasses.field(default_factory=RbacSpec)
-    image: ImageSpec = dataclasses.field(default_factory=ImageSpec)
-    scoring: Scoring | None = None
-    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The files that its program gets: name to text, in which placeholders are not yet replaced."""
-    install: tuple[Path, ...] = ()
-    """Files and folders of manifests to apply before the candidate starts."""
-    processes: tuple[ProcessSpec, ...] = ()
-    """Programs to start before its scheduler, in this order."""
-    world: WorldSpec = dataclasses.field(default_factory=WorldSpec)
-    claims: Claims = dataclasses.field(default_factory=Claims)
-    exclusions: tuple[Exclusion, ...] = ()
     claimed_window: float | None = None
     """The window (seconds) in candidate.yaml, if the candidate is tested with another; see `with_window`."""
 
@@ -105,15 +278,15 @@ class Candidate:
     @property
     def shows_certificate(self) -> bool:
         """Whether kube-scheduler presents a client certificate to the extender: of `tlsConfig`, or of the harness."""
-        config = self.spec.config.tls_config if isinstance(self.spec, ExtenderSpec) else None
-        return self.wants_certificates or not {"certFile", "certData"}.isdisjoint(config or {})
+        tls = self.extender.config.tls_config if self.extender else None
+        return self.wants_certificates or bool(tls and (tls.cert_file or tls.cert_data))
 
     @property
     def wants_certificates(self) -> bool:
         """Whether the harness issues the certificates by which scheduler and extender authenticate each other."""
         spec = self.spec
         return isinstance(spec, ExtenderSpec) and not placeholders_in(
-            [*spec.command, *spec.env.values(), *self.files.values(), *dict(spec.config.tls_config or {}).values()]
+            [*spec.command, *spec.env.values(), *self.files.values(), dump(spec.config)]
         ).isdisjoint(CERTIFICATES)
 
     def own_values(self) -> dict[str, str]:
@@ -130,8 +303,7 @@ class Candidate:
             UsageError: the candidate claims no window, or does not use `{window}`.
         """
         network = self.claims.network
-        processes = [process.as_dict() for process in self.processes]
-        filled = [self.spec.as_dict(), self.scheduler_config, dict(self.files), processes]
+        filled = [dump(self.spec), self.scheduler_config, dict(self.files), *map(dump, self.processes)]
         if network is None or "window" not in placeholders_in(filled):
             raise UsageError(
                 f"{self.name} does not use the placeholder {{window}}, so it cannot be tested with another window",
@@ -143,24 +315,10 @@ class Candidate:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able, with durations in seconds, for the header of a history."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "schedulerName": self.scheduler_name,
-            "path": str(self.path),
-            self.kind: self.spec.as_dict(),
-            "schedulerConfig": dict(self.scheduler_config) if self.scheduler_config is not None else None,
-            "rbac": self.rbac.as_dict(),
-            "image": self.image.as_dict(),
-            "scoring": self.scoring.as_dict() if self.scoring else None,
-            "files": dict(self.files),
-            "install": [str(path) for path in self.install],
-            "processes": [process.as_dict() for process in self.processes],
-            "world": self.world.as_dict(),
-            "claims": self.claims.as_dict(),
-            **({"claimedWindow": self.claimed_window} if self.claimed_window is not None else {}),
-            "exclusions": [exclusion.as_dict() for exclusion in self.exclusions],
-        }
+        saved = {**dump(self), "kind": self.kind}
+        if self.extender is not None:
+            saved["extender"]["config"] = self.extender.config.recorded()
+        return {name: value for name, value in saved.items() if name != "claimedWindow" or value is not None}
 
 
 def load_candidate(path: Path, *, known: Claimable | None = None) -> Candidate:
@@ -177,9 +335,10 @@ def load_candidate(path: Path, *, known: Claimable | None = None) -> Candidate:
         file = path  # reading it reports the cause
     problems: list[Problem] = []
     document = read_inherited(file, problems)
-    candidate = _candidate(Field(problems, "", document.place, document), file, problems, known)
-    if problems:
-        raise DescriptorError(problems)
+    context = Reading.of(document, known)
+    found = read(CandidateFile, document, problems, context=context)
+    settings = {field.name: getattr(found.spec, field.name) for field in dataclasses.fields(Settings)}
+    candidate = Candidate(name=found.metadata.name, path=file.absolute(), **settings)
     learn_secrets(candidate)
     return candidate
 
@@ -187,150 +346,4 @@ def load_candidate(path: Path, *, known: Claimable | None = None) -> Candidate:
 def learn_secrets(candidate: Candidate) -> None:
     """Redact the candidate's secrets in the output of this process. Call it in each process that runs the candidate."""
     SECRETS.learn(os.environ)
-    SECRETS.learn_all([candidate.spec.as_dict(), candidate.scheduler_config])
-
-
-def _candidate(document: Field, file: Path, problems: list[Problem], known: Claimable | None) -> Candidate:
-    top = document.section("apiVersion", "kind", "metadata", "spec")
-    top["apiVersion"].choice((API_VERSION,))
-    top["kind"].choice(("Candidate",))
-    name = top["metadata"].section("name")["name"].text("least-traffic-extender", _NAME)
-    section = top["spec"].section(
-        "schedulerName", *KINDS, "schedulerConfig", "files", "processes", "install", "world", "rbac", "image",
-        "scoring", "claims", "exclusions",
-    )  # fmt: skip
-    kind = _kind(section)
-    claims = read_claims(section["claims"], kind, known) if "claims" in section else Claims()
-    processes = (
-        read_processes(section["processes"], name, functools.partial(_placeholder_check, section, kind, own=True))
-        if "processes" in section
-        else ()
-    )
-    check = _placeholder_check(section, kind, [process.address_placeholder for process in processes])
-    files = read_files(section["files"], check) if "files" in section else {}
-    spec: Spec = read_kind(kind, section[kind], check, files) if kind else AttachedSpec()
-    scheduler_name = section["schedulerName"].text("least-traffic", _SCHEDULER_NAME)
-    config = None
-    if files and section.sound and "files" not in placeholders_in([spec.as_dict(), section["schedulerConfig"].plain()]):
-        section["files"].complain(
-            "missing-placeholder",
-            "not used: no command, argument or configuration contains {files}",
-            f"pass {{files}}/{next(iter(files))} in its command, env, args or schedulerConfig",
-        )
-    if "schedulerConfig" in section:
-        config = _scheduler_config(section["schedulerConfig"], problems, check)
-        if kind in ("controller", "attached"):
-            section["schedulerConfig"].complain(
-                "contradiction",
-                f"the harness starts no kube-scheduler for {kind}",
-                "leave it out; it is for extender and plugin",
-            )
-        elif config and scheduler_name:
-            _serves(config, section["schedulerName"], scheduler_name)
-        if isinstance(spec, PluginSpec) and spec.args:
-            section["schedulerConfig"].complain(
-                "contradiction",
-                "it is used unchanged, so the plugin would not get spec.plugin.args",
-                "move the args to its profiles[].pluginConfig, or leave schedulerConfig to the harness",
-            )
-    if section.sound and claims.features:
-        check_features(section["claims"].entries("")["features"], spec, files, claims)
-    return Candidate(
-        name=name,
-        scheduler_name=scheduler_name,
-        spec=spec,
-        path=file.absolute(),
-        scheduler_config=config,
-        rbac=read_rbac(section["rbac"]) if "rbac" in section else RbacSpec(),
-        image=read_image(section["image"], kind, check) if "image" in section else ImageSpec(),
-        scoring=_scoring(section["scoring"]) if "scoring" in section else None,
-        files=files,
-        install=read_install(section["install"], problems) if "install" in section else (),
-        processes=processes,
-        world=read_world(section["world"], problems) if "world" in section else WorldSpec(),
-        claims=claims,
-        exclusions=read_exclusions(section["exclusions"], known) if "exclusions" in section else (),
-    )
-
-
-def _kind(section: Section) -> CandidateKind | None:
-    kinds = [kind for kind in KINDS if section.named(kind)]
-    if not kinds and section.sound:
-        section.complain(
-            "missing-field",
-            "missing: expected a kind of candidate",
-            f"add one of {', '.join(KINDS)}, such as `extender: {{command: [...], config: {{filterVerb: filter}}}}`",
-        )
-    for kind in kinds[1:]:
-        section[kind].complain("contradiction", f"given beside {kinds[0]}", f"keep exactly one of {', '.join(KINDS)}")
-    return kinds[0] if len(kinds) == 1 else None
-
-
-def _placeholder_check(
-    section: Section, kind: CandidateKind | None, more: Sequence[str] = (), *, own: bool = False
-) -> Check:
-    """The check for the candidate's texts, or (`own`) those of its processes; `more` placeholders are allowed too."""
-    claims, extender = section["claims"].value.data, section["extender"].value.data
-    unavailable = dict(_UNAVAILABLE)
-    if own or kind in ("extender", "controller"):
-        del unavailable["port"], unavailable["address"]
-    if own or "files" in section:
-        del unavailable["files"]
-    if isinstance(claims, dict) and "network" in claims:
-        del unavailable["window"]
-    if not own and isinstance(extender, dict) and _serves_tls(section["extender"]):
-        for name in CERTIFICATES:
-            del unavailable[name]
-    known = [*(name for name in PLACEHOLDERS if name not in unavailable), *more]
-    return functools.partial(complaints, unavailable=unavailable, known=known)
-
-
-def _serves_tls(extender: Field) -> bool:
-    value = extender.value
-    for name in ("config", "enableHTTPS"):
-        if not isinstance(value.data, dict) or name not in value.data:
-            return False
-        value = value.data[name].value
-    return value.data is True
-
-
-def _scheduler_config(field: Field, problems: list[Problem], check: Check) -> dict[str, Any]:
-    if isinstance(field.value.data, str):
-        count = len(problems)
-        file = existing(field, field.text("scheduler-config.yaml"), folder=False)
-        if len(problems) > count:
-            return {}
-        try:
-            document = read_document(file, problems)
-        except DescriptorError as error:
-            problems += error.problems
-            return {}
-        field = Field(problems, "", document.place, document)
-    config = field.plain_mapping("{kind: KubeSchedulerConfiguration, ...}, or the name of a file", check)
-    kind = config.get("kind")
-    if isinstance(field.value.data, dict) and kind != "KubeSchedulerConfiguration":
-        # A clause judges the apiVersion, which Kubernetes may have removed.
-        field.entries("").get("kind", field).complain(
-            "invalid-manifest",
-            f"expected a KubeSchedulerConfiguration, found {f'kind {shown(str(kind))}' if kind else 'none'}",
-            "kind: KubeSchedulerConfiguration",
-        )
-    return config
-
-
-def _serves(config: Mapping[str, Any], field: Field, scheduler_name: str) -> None:
-    profiles = config.get("profiles")
-    if isinstance(profiles, list) and profiles and all(isinstance(profile, dict) for profile in profiles):
-        served = [str(profile.get("schedulerName") or "default-scheduler") for profile in profiles]
-        if scheduler_name not in served:
-            field.complain(
-                "contradiction",
-                f"no profile of schedulerConfig serves {scheduler_name}, so its pods would never be scheduled",
-                did_you_mean(scheduler_name, served),
-            )
-
-
-def _scoring(field: Field) -> Scoring:
-    python = field.section("python")["python"]
-    module, _, function = python.text('"module:function"', _FUNCTION).partition(":")
-    return Scoring(module, function, folder_of(python))
+    SECRETS.learn_all([dump(candidate.spec), candidate.scheduler_config])

@@ -9,6 +9,10 @@ from types import MappingProxyType
 from schedproof.candidate.claims import GANG, LEADER_ELECTION, PREEMPTION, Claims
 from schedproof.candidate.kinds import CandidateKind, ExtenderSpec, Spec
 from schedproof.candidate.placeholders import CERTIFICATES, placeholders_in
+from schedproof.candidate.profiles import Claimable, profile_of
+from schedproof.candidate.reading import Reading
+from schedproof.documents.model import Wrong, shown
+from schedproof.documents.suggestions import nearest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +33,7 @@ def _presents_certificate(spec: ExtenderSpec, files: Mapping[str, str]) -> bool:
     The harness issues it if the extender's own certificate is from the harness and tlsConfig does not exclude it.
     `files` are the candidate's.
     """
-    tls = dict(spec.config.tls_config or {})
+    tls = spec.config.tls_config.document() if spec.config.tls_config else {}
     if tls.get("certFile") or tls.get("certData"):
         return True
     made = placeholders_in([*spec.command, *spec.env.values(), *files.values(), *tls.values()])
@@ -56,7 +60,7 @@ FEATURES: Mapping[str, Needs] = MappingProxyType(
         "dra-extended": _NOTHING,
         "events": _NOTHING,
         "full-scale": _SCORED,
-        GANG: _NOTHING,  # the reader of claims.gang checks it
+        GANG: _NOTHING,  # a rule of Claims checks it
         # Missing scores are always ignored (prioritizeNodes in pkg/scheduler/schedule_one.go).
         "ignorable": Needs(
             "extender",
@@ -104,15 +108,43 @@ def suits(feature: str, kind: str | None) -> bool:
     return kind in (None, "attached") or FEATURES.get(feature, _NOTHING).kind in (None, kind)
 
 
-def contradictions(
-    feature: str, spec: Spec, files: Mapping[str, str], claims: Claims
-) -> Iterator[tuple[str, str, str]]:
-    """Yield code, message and fix for each contradiction between a feature and the rest of the descriptor."""
-    if not suits(feature, spec.kind):
-        return  # reported already
+def wrong_features(spec: Spec, files: Mapping[str, str], claims: Claims, context: Reading) -> Iterator[Wrong]:
+    """Yield what is wrong with the claimed features, by their numbers.
+
+    A feature that no clause of a claimed profile judges is refused: it would never be tested.
+    """
+    for number, feature in enumerate(claims.features):
+        if suits(feature, context.kind):
+            found = [*_unjudged(feature, claims, context.known)] or [*contradictions(feature, spec, files, claims)]
+        else:
+            kind = FEATURES[feature].kind
+            message = f"{feature} is a feature of kind {kind}, and this candidate is of kind {context.kind}"
+            found = [Wrong("contradiction", message, "leave it out")]
+        yield from (wrong._replace(at=(number,)) for wrong in found)
+
+
+def _unjudged(feature: str, claims: Claims, known: Claimable | None) -> Iterator[Wrong]:
+    if known is None:
+        return
+    clauses = known.features.get(feature, ())
+    judging = list(dict.fromkeys(profile_of(clause) for clause in clauses))
+    if not clauses:
+        near = nearest(feature, known.features)
+        fix = f"did you mean {near}?" if near else "remove it."
+        message = f"no clause judges the feature {shown(feature)}"
+        yield Wrong("unknown-feature", message, f"{fix} Features with clauses: {', '.join(known.features)}")
+    elif not set(judging) & set(claims.profiles):
+        message = f"only {', '.join(clauses)} judges {feature}, but the profile {' or '.join(judging)} is not claimed"
+        fix = f"add {judging[0]} to spec.claims.profiles, or remove {feature}"
+        yield Wrong("claim-without-clause", message, fix)
+
+
+def contradictions(feature: str, spec: Spec, files: Mapping[str, str], claims: Claims) -> Iterator[Wrong]:
+    """Yield what a feature needs of the rest of the descriptor, and what is not there."""
     needs = FEATURES.get(feature, _NOTHING)
     fix = f"add that, or remove {feature}"
     if isinstance(spec, ExtenderSpec) and needs.config is not None and not needs.config[1](spec, files):
-        yield "contradiction", f"{feature} is claimed without {needs.config[0]} in spec.extender.config", fix
+        message = f"{feature} is claimed without {needs.config[0]} in spec.extender.config"
+        yield Wrong("contradiction", message, fix)
     if needs.claims is not None and not needs.claims[1](claims):
-        yield "claim-without-clause", f"{feature} is claimed without {needs.claims[0]}", fix
+        yield Wrong("claim-without-clause", f"{feature} is claimed without {needs.claims[0]}", fix)

@@ -105,13 +105,13 @@ def explain(output: str, *, title: str, spec: PluginSpec, sources: Sources | Non
         return HostError(quoted, remedy=remedy)
     found = next((text for pattern, text in _REMEDIES if re.search(pattern, output)), _ANY_REMEDY)
     functions = _exported_functions(sources) if sources else {}
-    if spec.constructor in functions and _GENERATED.search(output):
-        quoted += f"\n    {functions[spec.constructor]}"
+    if spec.constructor_name in functions and _GENERATED.search(output):
+        quoted += f"\n    {functions[spec.constructor_name]}"
     return CandidateError(
         quoted,
         remedy=found.format(
-            constructor=spec.constructor, kubernetes=kubernetes, root=sources.root if sources else "its module",
-            functions=did_you_mean(spec.constructor, functions) if functions else "the package exports none",
+            constructor=spec.constructor_name, kubernetes=kubernetes, root=sources.root if sources else "its module",
+            functions=did_you_mean(spec.constructor_name, functions) if functions else "the package exports none",
         ),
     )  # fmt: skip
 

@@ -94,7 +94,7 @@ def _registered(spec: PluginSpec) -> tuple[str, ...]:
     """Return the descriptor's values in the generated main. A user's own main has none: one build serves all
     candidates.
     """
-    return (spec.constructor, spec.name) if spec.package else ()
+    return (spec.constructor_name, spec.name) if spec.package else ()
 
 
 def build_scheduler(spec: PluginSpec, *, name: str, kubernetes: str, progress: Progress) -> Path:
@@ -273,7 +273,7 @@ class _Go:
     def write_main(self, package: str, module: str) -> None:
         spec, file = self._recipe.spec, f"{GENERATED}.go"
         template = self._recipe.group.folder / _TEMPLATE
-        text = scheduler_main(template, package=package, constructor=spec.constructor, name=spec.name)
+        text = scheduler_main(template, package=package, constructor=spec.constructor_name, name=spec.name)
         if self._recipe.probe:
             text = importing_probe(text, module) or text
         self._lay_over(self._sources.folder / GENERATED / file, text)

@@ -109,7 +109,7 @@ class ExtenderSurface:
         except (OSError, http.client.HTTPException) as error:
             words = self._life.watch_end()
             return Answer(crash=words) if words else _refused(verb, error)
-        return read(describe_extender_call(exchange, self._config.as_dict()))
+        return read(describe_extender_call(exchange, self._config.recorded()))
 
     def _post(self, path: str, body: bytes) -> Exchange:
         headers = {"Content-Type": "application/json", "Accept-Encoding": _TAKEN}

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import PluginSpec, WorldSpec
+from schedproof.candidate.kinds import PluginSpec
 from schedproof.candidate.placeholders import fill
 from schedproof.candidate.scheduler_config import own_plugin, profile_of
 from schedproof.candidate.start_errors import explain_start
+from schedproof.candidate.surroundings import WorldSpec
 from schedproof.daemons.daemon import clean_environment
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.deploy.plugin_build.plugin_build import build_probe
@@ -206,9 +207,9 @@ def _world(world: WorldSpec) -> dict[str, Any]:
     requests = {"cpu": "100m"}
     container = {"name": "probe", "image": "probe", "resources": {"requests": requests}}
     pod = {"spec": {"schedulerName": "schedproof", "containers": [container]}}
-    metadata = {"labels": world.node_labels, "annotations": world.node_annotations}
-    node = {"metadata": metadata, "status": {"allocatable": world.node_resources}}
-    return {"pod": merged(world.pod, pod), "node": node}
+    metadata = {"labels": world.nodes.labels, "annotations": world.nodes.annotations}
+    node = {"metadata": metadata, "status": {"allocatable": world.nodes.resources}}
+    return {"pod": merged(world.pods.document(), pod), "node": node}
 
 
 def _line(document: Mapping[str, Any]) -> bytes:

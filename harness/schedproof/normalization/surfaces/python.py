@@ -46,8 +46,9 @@ class PythonSurface:
                 f"{candidate.name} has no scoring function",
                 remedy='name one in spec.scoring: {python: "module:function"}',
             )
-        self._entry_point = f"{candidate.scoring.module}:{candidate.scoring.function}"
-        self._folder = candidate.scoring.folder
+        entry = candidate.scoring.python
+        self._entry_point = f"{entry.module}:{entry.function}"
+        self._folder = entry.folder
         self._deadline = deadline
         self.waited = 0.0
         # Without a name in any folder, so it is removed however the harness ends.

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from schedproof import __version__
-from schedproof.candidate.claims import profile_of
+from schedproof.candidate.profiles import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES
 from schedproof.judge.verdict import Verdict

@@ -6,7 +6,7 @@ import collections
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from schedproof.candidate.claims import profile_of
+from schedproof.candidate.profiles import profile_of
 from schedproof.foundation.counted import counted
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import Clause

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from schedproof.candidate.claims import profile_of
+from schedproof.candidate.profiles import profile_of
 from schedproof.foundation.counted import counted
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.asking import search_speeds

@@ -121,7 +121,7 @@ class ExtenderStimulus:
     @property
     def needed(self) -> bool:
         """Whether the configuration makes pods wait while the extender is down."""
-        return is_needed(self._config.as_dict())
+        return is_needed(self._config.recorded())
 
     @contextlib.contextmanager
     def broken(self, fault: Fault) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schedproof.candidate.points import FilterExample, OrderExample, PointClaims, ScoreExample
+from schedproof.candidate.points import FilterExample, OrderExample, PartOfPod, PointClaims, ScoreExample
 from schedproof.stimulus.changes.candidate import CandidateChanges
 from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.changes.pods import PodChanges
@@ -73,9 +73,9 @@ class PointStimulus:
 
     def _try_updates(self, node: str, example: FilterExample, examples: Sequence[FilterExample]) -> None:
         """Let the example's pod wait for a node, then give it the labels and annotations of a pod that fits there."""
-        spec = example.pod.get("spec")
+        spec = example.pod.spec
         for other in examples:
-            if not other.fits or other.node_labels != example.node_labels or other.pod.get("spec") != spec:
+            if not other.fits or other.node_labels != example.node_labels or other.pod.spec != spec:
                 continue
             pod = self._try(node, example)
             self._pods.patch(pod, {"metadata": _changed(example.pod, other.pod)})
@@ -128,7 +128,7 @@ class PointStimulus:
         annotations, nothing is tried: most of a pod's spec is immutable.
         """
         first, second = (examples[number] for number in pair)
-        if first.pod.get("spec") != second.pod.get("spec"):
+        if first.pod.spec != second.pod.spec:
             return
         nodes, reserved = self._nodes.names, "schedproof.dev/reserved"
         taint, tolerated = {"key": reserved, "effect": "NoSchedule"}, {"key": reserved, "operator": "Exists"}
@@ -188,24 +188,24 @@ class PointStimulus:
         self._expect.so_many_bound(pods, 1)
         self._pods.delete([*pods, filler])
 
-    def _for(self, node: str, pod: Mapping[str, Any], role: str = "example", **more: Any) -> Pod:
+    def _for(self, node: str, pod: PartOfPod, role: str = "example", **more: Any) -> Pod:
         return self._where({"kubernetes.io/hostname": node}, pod, role, **more)
 
-    def _where(self, labels: Mapping[str, str], pod: Mapping[str, Any], role: str = "example", **more: Any) -> Pod:
-        selector = {**((pod.get("spec") or {}).get("nodeSelector") or {}), **labels}
+    def _where(self, labels: Mapping[str, str], pod: PartOfPod, role: str = "example", **more: Any) -> Pod:
+        selector = {**(pod.spec.get("nodeSelector") or {}), **labels}
         return self._of(pod, role, nodeSelector=selector, **{"cpu": "50m", **more})
 
-    def _of(self, pod: Mapping[str, Any], role: str, **more: Any) -> Pod:
-        metadata = pod.get("metadata") or {}
+    def _of(self, pod: PartOfPod, role: str, **more: Any) -> Pod:
         return self._pods.create(
-            role, role=role, claimed=True, labels=metadata.get("labels"), annotations=metadata.get("annotations") or {},
-            **{**(pod.get("spec") or {}), **more},
+            role, role=role, claimed=True, labels=pod.metadata.labels or None, annotations=pod.metadata.annotations,
+            **{**pod.spec, **more},
         )  # fmt: skip
 
 
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def _changed(before: PartOfPod, after: PartOfPod) -> dict[str, Any]:
     """Return a merge patch of a pod's metadata that replaces its labels and annotations by those of `after`."""
-    old, new = before.get("metadata") or {}, after.get("metadata") or {}
+    old, new = before.metadata, after.metadata
     return {
-        field: {**dict.fromkeys(old.get(field) or {}), **(new.get(field) or {})} for field in ("labels", "annotations")
+        "labels": {**dict.fromkeys(old.labels), **new.labels},
+        "annotations": {**dict.fromkeys(old.annotations), **new.annotations},
     }
