@@ -13,15 +13,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from schedproof import __version__
-from schedproof.cli.bench import run_benchmarks
-from schedproof.cli.clean import clean_up
-from schedproof.cli.compare import compare
 from schedproof.cli.completion import complete
-from schedproof.cli.doctor.show import show_diagnosis
-from schedproof.cli.judge import judge_again
 from schedproof.cli.output import say
-from schedproof.cli.run import normalize, run_suites
-from schedproof.cli.soak import soak
 from schedproof.clusters.kinds import DEFAULT, ON_THIS_MACHINE
 from schedproof.documents.problems import Problem
 from schedproof.documents.suggestions import nearest
@@ -175,7 +168,7 @@ def command_line() -> argparse.ArgumentParser:
         added.set_defaults(run=run, parser=added)
         return added
 
-    for name, run in (("run", run_suites), ("normalize", normalize)):
+    for name, run in (("run", _run), ("normalize", _normalize)):
         running = command(name, run, _EXIT_CODES)
         running.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
         where = running.add_argument_group("where it runs")
@@ -187,7 +180,7 @@ def command_line() -> argparse.ArgumentParser:
         add_options(what.add_argument, prefix="", options=(REPEAT, SINCE, WATCH))
         _add_verbosity(running)
 
-    soaking = command("soak", soak, _SOAK_EXIT_CODES)
+    soaking = command("soak", _soak, _SOAK_EXIT_CODES)
     soaking.add_argument("candidate", metavar="CANDIDATE", help=CANDIDATE_HELP)
     soaking.add_argument(
         f"--{MINUTES.name}", required=True, type=MINUTES.type, metavar=MINUTES.metavar, help=MINUTES.help
@@ -195,7 +188,7 @@ def command_line() -> argparse.ArgumentParser:
     add_options(soaking.add_argument, prefix="", options=SOAK_OPTIONS)
     _add_verbosity(soaking)
 
-    judge = command("judge", judge_again, _EXIT_CODES)
+    judge = command("judge", _judge, _EXIT_CODES)
     judge.add_argument(
         "folder", type=Path, metavar="DIR", help="report folder of a run, or the folder of one candidate in it"
     )
@@ -207,7 +200,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     _add_verbosity(judge)
 
-    comparing = command("compare", compare, "exit codes: 0 no new failures; 1 new failures; 2 wrong input")
+    comparing = command("compare", _compare, "exit codes: 0 no new failures; 1 new failures; 2 wrong input")
     for name, text in (
         ("before", "the earlier run's folder, or its report.json"),
         ("after", "the later run's folder, or its report.json"),
@@ -217,7 +210,7 @@ def command_line() -> argparse.ArgumentParser:
     replay = command("replay", _replay, _EXIT_CODES)
     replay.add_argument("id", metavar="ID", help="id of the case, as the report shows it")
 
-    bench = command("bench", run_benchmarks, _BENCH_EXIT_CODES)
+    bench = command("bench", _bench, _BENCH_EXIT_CODES)
     bench.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
     add_options(bench.add_argument, prefix="", options=BENCH_OPTIONS)
 
@@ -251,7 +244,7 @@ def command_line() -> argparse.ArgumentParser:
         "text", nargs="?", default="", metavar="TEXT", help="only candidates whose name contains this text"
     )
 
-    doctor = command("doctor", show_diagnosis)
+    doctor = command("doctor", _doctor)
     doctor.add_argument("--cluster", choices=ON_THIS_MACHINE, default=DEFAULT, help="kind of cluster to prepare for")
     add_options(doctor.add_argument, prefix="", only=("kubernetes",))
     doctor.add_argument("--binary", action="append", default=[], metavar="NAME=PATH", help="as for `schedproof run`")
@@ -261,7 +254,7 @@ def command_line() -> argparse.ArgumentParser:
     prefetch.add_argument("--cluster", choices=ON_THIS_MACHINE, default=DEFAULT, help="kind of cluster to prepare for")
     add_options(prefetch.add_argument, prefix="", only=("kubernetes",))
 
-    clean = command("clean", clean_up)
+    clean = command("clean", _clean)
     add_options(clean.add_argument, prefix="", only=("cluster-name", "kubeconfig", "context"))
 
     image = command("node-image", _node_image)
@@ -287,6 +280,57 @@ def _add_verbosity(parser: argparse.ArgumentParser) -> None:
         amounts.add_argument(*flags, dest="verbosity", action="store_const", const=value, default=0, help=text)
 
 
+# Each command imports what it needs: together they take several times as long as the shortest of them.
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.run import run_suites
+
+    return run_suites(arguments)
+
+
+def _normalize(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.run import normalize
+
+    return normalize(arguments)
+
+
+def _soak(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.soak import soak
+
+    return soak(arguments)
+
+
+def _judge(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.judge import judge_again
+
+    return judge_again(arguments)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.compare import compare
+
+    return compare(arguments)
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.bench import run_benchmarks
+
+    return run_benchmarks(arguments)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.doctor.show import show_diagnosis
+
+    return show_diagnosis(arguments)
+
+
+def _clean(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.clean import clean_up
+
+    return clean_up(arguments)
+
+
 def _replay(arguments: argparse.Namespace) -> int:
     from schedproof.stimulus.scoring.searches import saved_cases
 
@@ -294,7 +338,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     # The case is what is wanted: its readings, and the scores that they are given.
     surface = [f"--surface={saved.surface}"] if saved.surface else []
     again = [saved.scorer, f"--clause={saved.clause}", *surface, f"--replay={saved.id}", "-v"]
-    return run_suites(command_line().parse_args(["run", *again]))
+    return _run(command_line().parse_args(["run", *again]))
 
 
 def _init(arguments: argparse.Namespace) -> int:

@@ -115,23 +115,39 @@ def schema_of(model: type[Mapped]) -> Schema:
     return {"title": title, **_inlined(whole, definitions), "description": description}
 
 
-class _Generator(GenerateJsonSchema):
-    """What has a default is optional; whether it may be null is the same for all of these, and added later."""
+class DocumentedSchema(GenerateJsonSchema):
+    """Fields have their docstrings as descriptions, and no titles.
+
+    pydantic's `use_attribute_docstrings` reads the sources of all models whenever they are imported.
+    """
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - a name says it
         return False
 
-    def nullable_schema(self, schema: core_schema.NullableSchema) -> Schema:
-        return self.generate_inner(schema["schema"])
+    def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
+        found, model = super().model_schema(schema), schema["cls"]
+        names = {name: field.validation_alias or name for name, field in model.model_fields.items()}
+        return _with_docstrings(found, model, names)
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> Schema:
-        """The schema of a model, whose fields have their docstrings as descriptions."""
-        found = super().dataclass_schema(schema)
-        texts = {name: text for base in schema["cls"].__mro__[-2::-1] for name, text in _docstrings(base).items()}
-        for name, field in fields_of(schema["cls"]).items():
-            if field.attribute in texts:
-                found["properties"][name]["description"] = texts[field.attribute]
-        return found
+        found, model = super().dataclass_schema(schema), schema["cls"]
+        return _with_docstrings(found, model, {field.attribute: name for name, field in fields_of(model).items()})
+
+
+def _with_docstrings(schema: Schema, model: type, names: Mapping[str, Any]) -> Schema:
+    """The schema of a model with the docstrings of its fields; `names`: attribute to the name in the schema."""
+    texts = {name: text for base in model.__mro__[-2::-1] for name, text in _docstrings(base).items()}
+    for attribute, text in texts.items():
+        if attribute in names:
+            schema["properties"][names[attribute]]["description"] = inspect.cleandoc(text)
+    return schema
+
+
+class _Generator(DocumentedSchema):
+    """What has a default is optional; whether it may be null is the same for all of these, and added later."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> Schema:
+        return self.generate_inner(schema["schema"])
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> Schema:
         inner = self.generate_inner(schema["schema"])
@@ -144,7 +160,9 @@ class _Generator(GenerateJsonSchema):
 
 
 def _docstrings(model: type) -> dict[str, str]:
-    """By attribute, the docstrings of a class's fields: pydantic would read them whenever it reads a document."""
+    """By attribute, the docstrings of a class's own fields."""
+    if model.__module__.partition(".")[0] != __name__.partition(".")[0]:
+        return {}
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     assert isinstance(definition, ast.ClassDef)
     return {

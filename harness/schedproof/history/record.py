@@ -33,7 +33,6 @@ class Model(BaseModel):
         strict=True,
         populate_by_name=True,
         defer_build=True,  # until the first is read or written: it takes half of an import's time
-        use_attribute_docstrings=True,  # as descriptions in the schema
     )
 
     @model_validator(mode="wrap")

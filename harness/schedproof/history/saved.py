@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic.json_schema import models_json_schema
 from pydantic_core import core_schema
 
 from schedproof.candidate.claims import Claims, Exclusion
-from schedproof.documents.json_schema import DRAFT, Schema
+from schedproof.documents.json_schema import DRAFT, DocumentedSchema, Schema
 from schedproof.documents.reading import adapter
 from schedproof.foundation.errors import UsageError
 from schedproof.history import acts, observations  # noqa: F401 - without them no kinds are known
@@ -133,11 +133,8 @@ def _described(error: ValidationError, *, within: tuple[str, ...] = ()) -> str:
     return f"the field {field} is {shown}, expected {problem['msg'].removeprefix('Input should be ')}"
 
 
-class _SchemaGenerator(GenerateJsonSchema):
+class _SchemaGenerator(DocumentedSchema):
     """What may be missing may be null."""
-
-    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - a name says it
-        return False
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
         return self.get_union_of_schemas([super().default_schema(schema), {"type": "null"}])
