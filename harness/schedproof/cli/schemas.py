@@ -11,7 +11,7 @@ from types import MappingProxyType
 from schedproof.benchmark.results import bench_schema
 from schedproof.benchmark.workloads.workload_schema import workload_schema
 from schedproof.candidate.descriptor.candidate_schema import candidate_schema
-from schedproof.clusters.cluster_schema import cluster_schema
+from schedproof.clusters.spec import cluster_schema
 from schedproof.documents.json_schema import Schema
 from schedproof.history.saved import history_schema
 from schedproof.judge.claimable import CLAIMABLE

@@ -5,19 +5,34 @@ from __future__ import annotations
 import dataclasses
 import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, TypeVar
 
 from kubernetes.utils.quantity import parse_quantity
+from pydantic import Field
 
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.clusters.reported import ANNOTATIONS, images
 from schedproof.daemons.scrape_defaults import Machine
-from schedproof.documents.fields import Field, Section
-from schedproof.documents.json_schema import API_VERSION
+from schedproof.documents.json_schema import DRAFT, Schema, schema_of
+from schedproof.documents.model import (
+    AnyText,
+    AsWritten,
+    Camel,
+    Duration,
+    Listed,
+    Mapped,
+    Such,
+    Text,
+    Whole,
+    Wrong,
+    rule,
+)
 from schedproof.documents.problems import DescriptorError, Problem
-from schedproof.documents.yaml_source import read_document
+from schedproof.documents.reading import dump, located, read
+from schedproof.documents.yaml_source import Value, read_document
 from schedproof.foundation.errors import UsageError
 
 REAL_EXPORTERS = 16
@@ -25,19 +40,10 @@ REAL_EXPORTERS = 16
 
 MOST_NODES = 5_000
 MOST_WORKERS = 16
-SPEC_KEYS = ("kubernetes", "scrapeInterval", "device", "count", "node", "nodes")
-KIND_KEYS = ("kubernetes", "scrapeInterval", "count", "node")
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-
-NODE_KEYS = ("name", "capacity", "labels", "taints", "device")
-
-
 SIMULATED_RUNTIME = "kwok"
 """The container runtime that is reported by nodes that run no containers."""
 _KUBELET_PORT = 10250
 _MACHINES = uuid.UUID("0d2a8f0a-6a53-4f0b-9a5e-7f6a1c0e5b11")
-
-C = TypeVar("C")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,6 +163,119 @@ def version(kubernetes: str) -> tuple[int, ...]:
     return tuple(map(int, kubernetes.split(".")))
 
 
+_Scalar = Annotated[Text, AsWritten()]
+_Scalars = Annotated[Mapping[str, Annotated[AnyText, Such("text")]], AsWritten()]
+
+
+@dataclasses.dataclass(frozen=True)
+class Taint(Mapped):
+    key: Annotated[_Scalar, Such("reserved")]
+    """its key"""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    """its effect"""
+    value: Annotated[_Scalar, Such('"yes"')] | None = None
+    """its value"""
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeFields(Mapped):
+    """A node in a file: the differences from another one."""
+
+    name: Annotated[_Scalar, Such("node-{n}")] | None = None
+    """`{n}` stands for the node's number; `node-{n}` if absent"""
+    capacity: Annotated[_Scalars, Such('{cpu: "8"}')] = dataclasses.field(default_factory=dict)
+    """quantities of resources, such as `cpu` and `memory`, in the API's notation"""
+    labels: Annotated[_Scalars, Such("{disk: ssd}")] = dataclasses.field(default_factory=dict)
+    """labels of the node"""
+    taints: Annotated[tuple[Taint, ...], Such("{key: a, effect: NoSchedule}")] | None = None
+    """taints of the node"""
+    device: Annotated[_Scalar, Such("eth0")] | None = None
+    """its traffic interface"""
+
+    def of(self, node: NodeSpec) -> NodeSpec:
+        """The node with these differences."""
+        taints = node.taints if self.taints is None else tuple(dump(taint, exclude_none=True) for taint in self.taints)
+        return dataclasses.replace(
+            node, name=self.name or node.name, capacity={**node.capacity, **self.capacity},
+            labels={**node.labels, **self.labels}, taints=taints, device=self.device or node.device,
+        )  # fmt: skip
+
+
+_Interval = Annotated[float, Duration("250ms", minimum=0.001, units=MappingProxyType({"ms": 0.001, "s": 1.0}))]
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Camel):
+    """The `spec` of an embedded cluster."""
+
+    kubernetes: Annotated[_Scalar, Such(f'"{DEFAULT_KUBERNETES}"')] = DEFAULT_KUBERNETES
+    """the minor version of Kubernetes"""
+    scrape_interval: _Interval | None = None
+    """how often Prometheus scrapes: 250ms, or on kind 500ms, if absent"""
+    device: Annotated[_Scalar, Such("eth0")] = "eth0"
+    """embedded: the traffic interface inside each node"""
+    count: Annotated[Whole, Field(ge=1, le=MOST_NODES), Such("4")] | None = None
+    """the number of nodes like `node`: 4, or on kind 3, if absent"""
+    node: NodeFields = dataclasses.field(default_factory=NodeFields)
+    """the properties of nodes; on kind only `labels`"""
+    nodes: Annotated[Listed[NodeFields], Such("[{name: node-1}]")] = ()
+    """embedded: the nodes, each with its differences from `node`; excludes `count`"""
+
+    @rule
+    def _so_many(self, _: object) -> Iterator[Wrong]:
+        if len(self.nodes) > MOST_NODES:
+            message = f"{len(self.nodes)} nodes: a cluster has 1 to {MOST_NODES}"
+            yield Wrong("wrong-number", message, "list fewer", ("nodes",))
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelsAlone(Mapped):
+    labels: Annotated[_Scalars, Such("{disk: ssd}")] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class KindSettings(Camel):
+    """The `spec` of a kind cluster."""
+
+    kubernetes: Annotated[_Scalar, Such(f'"{DEFAULT_KUBERNETES}"')] = DEFAULT_KUBERNETES
+    scrape_interval: _Interval = 0.5
+    count: Annotated[Whole, Field(ge=1, le=MOST_WORKERS), Such("3")] = 3
+    node: LabelsAlone = dataclasses.field(default_factory=LabelsAlone)
+
+
+@dataclasses.dataclass(frozen=True)
+class Metadata(Mapped):
+    name: Annotated[_Scalar, Such("my-cluster")]
+    """the definition's name"""
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterFile(Camel):
+    """The cluster in which candidates are tested."""
+
+    api_version: Literal["schedproof/v1"]
+    """the version of this format"""
+    kind: Literal["Cluster"]
+    """what the file describes"""
+    metadata: Metadata
+    spec: Annotated[Settings, Such("{kubernetes: ...}")]
+
+
+@dataclasses.dataclass(frozen=True)
+class KindFile(Camel):
+    """A kind cluster in which candidates are tested."""
+
+    api_version: Literal["schedproof/v1"]
+    kind: Literal["Cluster"]
+    metadata: Metadata
+    spec: Annotated[KindSettings, Such("{kubernetes: ...}")]
+
+
+def cluster_schema() -> Schema:
+    """The JSON Schema of both kinds' definitions."""
+    return {"$schema": DRAFT, **schema_of(ClusterFile), "title": "Cluster (schedproof/v1)"}
+
+
 def load_spec(path: Path, *, count: int | None = None, kubernetes: str | None = None) -> ClusterSpec:
     """Read a cluster definition.
 
@@ -168,7 +287,21 @@ def load_spec(path: Path, *, count: int | None = None, kubernetes: str | None = 
     Raises:
         UsageError: lists all problems, each with its line, field and expected value.
     """
-    return _Reader(path, "clusters/embedded.yaml", MOST_NODES).read(count, kubernetes)
+    document, spec = _read(ClusterFile, path, "clusters/embedded.yaml", count, MOST_NODES)
+    settings = spec.spec
+    plain = NodeSpec(
+        "node-{n}", {"cpu": "8", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}, device=settings.device
+    )
+    template = settings.node.of(plain)
+    if settings.nodes and count is None:
+        nodes = tuple(node.of(_numbered(template, number)) for number, node in enumerate(settings.nodes, 1))
+    else:
+        nodes = tuple(_numbered(template, number) for number in range(1, (count or settings.count or 4) + 1))
+    if len({node.name for node in nodes}) != len(nodes):
+        fix = "use unique names, or {n} for the node's number"
+        raise DescriptorError([located(document, Wrong("duplicate", "two nodes have the same name", fix, ("spec",)))])
+    interval = settings.scrape_interval or 0.25
+    return ClusterSpec(kubernetes or settings.kubernetes, interval, settings.device, nodes, template)
 
 
 def load_kind_spec(path: Path, *, count: int | None = None, kubernetes: str | None = None) -> KindSpec:
@@ -177,124 +310,27 @@ def load_kind_spec(path: Path, *, count: int | None = None, kubernetes: str | No
     Raises:
         UsageError: lists all problems, each with its line, field and expected value.
     """
-    return _Reader(path, "clusters/kind.yaml", MOST_WORKERS).read_kind(count, kubernetes)
-
-
-class _Reader:
-    """Reads a file, and reports all its problems together."""
-
-    def __init__(self, path: Path, example: str, most: int) -> None:
-        self._path, self._example, self._most = path, example, most
-        self._problems: list[Problem] = []
-
-    def read(self, count: int | None, kubernetes: str | None) -> ClusterSpec:
-        section = self._spec(SPEC_KEYS, count)
-        device = _as_written(section["device"], "eth0") if "device" in section else "eth0"
-        plain = NodeSpec(
-            "node-{n}", {"cpu": "8", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}, device=device
-        )
-        template = _node(section["node"], plain) if "node" in section else plain
-        if "nodes" in section and count is None:
-            nodes = self._listed(section["nodes"], template)
-        else:
-            nodes = tuple(_numbered(template, n) for n in range(1, self._count(section, count, 4) + 1))
-        if section.sound and len({node.name for node in nodes}) != len(nodes):
-            section.complain(
-                "duplicate", "two nodes have the same name", "use unique names, or {n} for the node's number"
-            )
-        return self._whole(
-            ClusterSpec(_kubernetes(section, kubernetes), _interval(section, 0.25), device, nodes, template)
-        )
-
-    def read_kind(self, count: int | None, kubernetes: str | None) -> KindSpec:
-        section = self._spec(KIND_KEYS, count)
-        labels: dict[str, str] = {}
-        if "node" in section:
-            node = section["node"].section("labels")
-            labels = _labels(node)
-        return self._whole(
-            KindSpec(_kubernetes(section, kubernetes), _interval(section, 0.5), self._count(section, count, 3), labels)
-        )
-
-    def _spec(self, keys: Sequence[str], count: int | None) -> Section:
-        if count is not None and not 1 <= count <= self._most:
-            raise UsageError(
-                f"--nodes {count}: expected 1 to {self._most}", remedy=f"for example --nodes {min(4, self._most)}"
-            )
-        if not self._path.is_file():
-            raise UsageError(
-                f"{self._path}: the cluster definition does not exist",
-                remedy=f"give an existing file; {self._example} is a commented example",
-            )
-        document = read_document(self._path, self._problems)
-        top = Field(self._problems, "", document.place, document).section("apiVersion", "kind", "metadata", "spec")
-        top["apiVersion"].choice((API_VERSION,))
-        top["kind"].choice(("Cluster",))
-        top["metadata"].section("name")["name"].text("my-cluster")
-        return top["spec"].section(*keys)
-
-    def _whole(self, spec: C) -> C:
-        if self._problems:
-            raise DescriptorError(self._problems)
-        return spec
-
-    def _count(self, section: Section, count: int | None, default: int) -> int:
-        if count is not None:
-            return count
-        return section["count"].integer(1, self._most, str(default)) if "count" in section else default
-
-    def _listed(self, field: Field, template: NodeSpec) -> tuple[NodeSpec, ...]:
-        items = field.items("[{name: node-1}]")
-        if len(items) > self._most:
-            field.complain("wrong-number", f"{len(items)} nodes: a cluster has 1 to {self._most}", "list fewer")
-        return tuple(_node(item, _numbered(template, number)) for number, item in enumerate(items, 1))
-
-
-def _kubernetes(section: Section, chosen: str | None) -> str:
-    written = _as_written(section["kubernetes"], f'"{DEFAULT_KUBERNETES}"') if "kubernetes" in section else ""
-    return chosen or written or DEFAULT_KUBERNETES
-
-
-def _interval(section: Section, default: float) -> float:
-    if "scrapeInterval" not in section:
-        return default
-    return section["scrapeInterval"].duration("250ms", minimum=0.001, units={"ms": 0.001, "s": 1.0})
-
-
-def _node(field: Field, default: NodeSpec) -> NodeSpec:
-    section = field.section(*NODE_KEYS)
-    return dataclasses.replace(
-        default,
-        name=_as_written(section["name"], "node-{n}") if "name" in section else default.name,
-        capacity={**default.capacity, **_texts(section, "capacity", '{cpu: "8"}')},
-        labels={**default.labels, **_labels(section)},
-        taints=tuple(_taint(item) for item in section["taints"].items("{key: a, effect: NoSchedule}", empty=True))
-        if "taints" in section
-        else default.taints,
-        device=_as_written(section["device"], "eth0") if "device" in section else default.device,
+    _, spec = _read(KindFile, path, "clusters/kind.yaml", count, MOST_WORKERS)
+    settings = spec.spec
+    return KindSpec(
+        kubernetes or settings.kubernetes, settings.scrape_interval, count or settings.count, settings.node.labels
     )
 
 
-def _labels(section: Section) -> dict[str, str]:
-    return _texts(section, "labels", "{disk: ssd}")
+F = TypeVar("F", ClusterFile, KindFile)
 
 
-def _taint(field: Field) -> dict[str, str]:
-    section = field.section("key", "value", "effect")
-    value = {"value": _as_written(section["value"], '"yes"')} if "value" in section else {}
-    return {"key": _as_written(section["key"], "reserved"), **value, "effect": section["effect"].choice(EFFECTS)}
-
-
-def _texts(section: Section, name: str, example: str) -> dict[str, str]:
-    fields = section[name].entries(example) if name in section else {}
-    return {key: _as_written(value, "text", empty=True) for key, value in fields.items()}
-
-
-def _as_written(field: Field, example: str, *, empty: bool = False) -> str:
-    """Return a field's text: numbers and booleans as written, because labels and quantities are text in Kubernetes."""
-    if isinstance(field.value.data, (bool, int, float)):
-        return field.value.written
-    return field.text(example, empty=empty)
+def _read(model: type[F], path: Path, example: str, count: int | None, most: int) -> tuple[Value, F]:
+    if count is not None and not 1 <= count <= most:
+        raise UsageError(f"--nodes {count}: expected 1 to {most}", remedy=f"for example --nodes {min(4, most)}")
+    if not path.is_file():
+        raise UsageError(
+            f"{path}: the cluster definition does not exist",
+            remedy=f"give an existing file; {example} is a commented example",
+        )
+    problems: list[Problem] = []
+    document = read_document(path, problems)
+    return document, read(model, document, problems, context=path)
 
 
 def _numbered(template: NodeSpec, number: int) -> NodeSpec:

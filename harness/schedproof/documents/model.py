@@ -72,6 +72,12 @@ class Written(str):
         return self
 
 
+class Fields(dict[str, Any]):
+    """A mapping of a file; `written`: its numbers and booleans by their names, as they are written."""
+
+    written: Mapping[str, str]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Such:
     """Metadata of a field: an example as it is written in YAML, and what is expected where the type does not say it."""
@@ -111,6 +117,30 @@ Text = Annotated[str, Strict(), Field(pattern=r"\S")]
 """A text that is not blank."""
 
 Flag = Annotated[bool, Strict()]
+
+
+class AsWritten:
+    """Metadata of a text, and of a mapping of texts: numbers and booleans in a file are texts as they are written.
+
+    Labels and quantities are such texts: Kubernetes has no numbers there.
+    """
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        def read(value: Any) -> Any:
+            return {**value, **value.written} if isinstance(value, Fields) else value
+
+        return core_schema.no_info_before_validator_function(read, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        found = handler(schema)
+        if found["type"] == "object":
+            return {**found, "additionalProperties": _SCALAR}
+        return _SCALAR
+
+
+_SCALAR: dict[str, Any] = {"title": "text or number", "type": ["string", "number", "boolean", "null"]}
 
 
 class NonEmpty:
@@ -263,6 +293,24 @@ class FieldOf(NamedTuple):
     annotation: Any
     required: bool
 
+    @property
+    def as_written(self) -> bool:
+        """Whether numbers and booleans are read as text."""
+        return any(isinstance(one, AsWritten) for one in metadata_of(self.annotation))
+
+
+def metadata_of(annotation: Any) -> Iterator[Any]:
+    """The metadata of a type, the outermost first, also within `Field(...)` and optional types."""
+    if typing.get_origin(annotation) is Annotated:
+        inner, *own = typing.get_args(annotation)
+        for one in reversed(own):
+            yield one
+            yield from getattr(one, "metadata", ())
+        yield from metadata_of(inner)
+    elif is_union(annotation):
+        for one in typing.get_args(annotation):
+            yield from metadata_of(one)
+
 
 def fields_of(model: type[Mapped]) -> Mapping[str, FieldOf]:
     """The fields of a model, by their names in files."""
@@ -317,6 +365,9 @@ class Mapped:
         if info.context is None:
             names = {*known, *(field.attribute for field in known.values())}
             data = {name: value for name, value in data.items() if name in names}
+        if isinstance(data, Fields):
+            as_written = {name: text for name, text in data.written.items() if name in known and known[name].as_written}
+            data = {**data, **as_written}
         return {
             name: value
             for name, value in data.items()

@@ -14,7 +14,19 @@ from typing import Annotated, Any, Literal, TypeVar
 from annotated_types import Ge, Le
 from pydantic import TypeAdapter, ValidationError
 
-from schedproof.documents.model import BROKEN, Mapped, NonEmpty, Such, Written, Wrong, fields_of, is_union, shown
+from schedproof.documents.model import (
+    BROKEN,
+    Fields,
+    Mapped,
+    NonEmpty,
+    Such,
+    Written,
+    Wrong,
+    fields_of,
+    is_union,
+    metadata_of,
+    shown,
+)
 from schedproof.documents.problems import DescriptorError, Place, Problem
 from schedproof.documents.suggestions import did_you_mean, nearest
 from schedproof.documents.yaml_source import Entry, Mark, Value, path_of
@@ -62,7 +74,13 @@ def raw(value: Value) -> Any:
     """The value as data that pydantic reads. A value whose problem is known already is a `Mark`."""
     match value.data:
         case dict():
-            return {name: raw(entry.value) for name, entry in value.data.items()}
+            fields = Fields({name: raw(entry.value) for name, entry in value.data.items()})
+            fields.written = {
+                name: entry.value.written
+                for name, entry in value.data.items()
+                if isinstance(entry.value.data, (bool, int, float))
+            }
+            return fields
         case list():
             return [raw(item) for item in value.data]
         case str():
@@ -291,21 +309,8 @@ T = TypeVar("T")
 
 
 def _metadata(annotation: Any, kind: type[T]) -> T | None:
-    """The outermost metadata of this class, also within `Field(...)` and optional types."""
-    found = [one for one in _all_metadata(annotation) if isinstance(one, kind)]
-    return found[0] if found else None
-
-
-def _all_metadata(annotation: Any) -> Iterator[Any]:
-    if typing.get_origin(annotation) is Annotated:
-        inner, *own = typing.get_args(annotation)
-        for one in reversed(own):
-            yield one
-            yield from getattr(one, "metadata", ())
-        yield from _all_metadata(inner)
-    elif is_union(annotation):
-        for one in typing.get_args(annotation):
-            yield from _all_metadata(one)
+    """The outermost metadata of this class."""
+    return next((one for one in metadata_of(annotation) if isinstance(one, kind)), None)
 
 
 def dump(model: Mapped, **options: Any) -> dict[str, Any]:
