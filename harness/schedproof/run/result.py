@@ -25,7 +25,6 @@ from schedproof.run.document import (
     SCHEMA,
     CandidateReport,
     CauseReport,
-    ClauseReport,
     ProfileReport,
     Report,
     RunReport,
@@ -141,7 +140,7 @@ class CandidateResult:
             name=self.candidate.name,
             kind=self.candidate.kind,
             profiles=profile_results(self.verdicts),
-            clauses=[_clause_report(verdict) for verdict in self.verdicts],
+            clauses=self.verdicts,
             **given,
         )
 
@@ -282,13 +281,6 @@ class RunResult:
         return Report(
             schema=SCHEMA, run=run, candidates=[result.document(self.reproduce) for result in self.candidates.values()]
         )
-
-
-def _clause_report(verdict: Verdict) -> ClauseReport:
-    """Without what only a picture needs: the record has it, and the timeline tells it."""
-    fields = verdict.as_dict()
-    evidence = {name: value for name, value in verdict.evidence.items() if name != "lanes"}
-    return ClauseReport(**{**fields, "evidence": evidence})
 
 
 def profile_results(verdicts: list[Verdict]) -> dict[str, ProfileReport]:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from schedproof import __version__
 from schedproof.candidate.claims import profile_of
@@ -24,7 +23,7 @@ from schedproof.report.run.conclusion import conclude, counts
 from schedproof.report.run.gaps import gaps
 from schedproof.report.run.lane_picture import LanePicture, lane_picture
 from schedproof.report.run.matrix import anchor, has_section, kind_of, matrix
-from schedproof.report.run.pictures import decision_picture, scoring_picture
+from schedproof.report.run.pictures import DecisionPicture, ScoringPicture, decision_picture, scoring_picture
 from schedproof.report.run.soaked import COLUMNS, heading, note, rows
 from schedproof.report.run.terminal import PASSES_ALONE
 from schedproof.run.causes import Cause
@@ -101,7 +100,7 @@ class _Failure:
 
     @property
     def lanes(self) -> LanePicture | None:
-        lanes = self.verdict.evidence.get("lanes")
+        lanes = self.verdict.evidence.lanes
         return lane_picture(lanes) if lanes else None
 
     @property
@@ -111,26 +110,16 @@ class _Failure:
         return self.verdict.outcome + (" (recommended)" if self.verdict.level == "recommended" else "")
 
     @property
-    def decisions(self) -> list[dict[str, Any]]:
-        return [decision_picture(decision) for decision in self.verdict.evidence.get("decisions", ())]
+    def decisions(self) -> list[DecisionPicture]:
+        return [decision_picture(decision) for decision in self.verdict.evidence.decisions]
 
     @property
-    def scorings(self) -> list[dict[str, Any]]:
-        return [scoring_picture(scoring) for scoring in self.verdict.evidence.get("scorings", ())]
+    def scorings(self) -> list[ScoringPicture]:
+        return [scoring_picture(scoring) for scoring in self.verdict.evidence.scorings]
 
     @property
     def measured(self) -> str:
-        return ", ".join(f"{key}: {value:g}" for key, value in self.verdict.evidence.get("measured", {}).items())
-
-    @property
-    def timeline(self) -> Iterable[str]:
-        lines: Iterable[str] = self.verdict.evidence.get("timeline", ())
-        return lines
-
-    @property
-    def logs(self) -> Mapping[str, Iterable[str]]:
-        logs: Mapping[str, Iterable[str]] = self.verdict.evidence.get("logs", {})
-        return logs
+        return ", ".join(f"{key}: {value:g}" for key, value in self.verdict.evidence.measured.items())
 
 
 def _facts(result: RunResult) -> dict[str, str]:
@@ -170,7 +159,7 @@ class _ShownCause:
     reproduce: str
 
     @property
-    def decision(self) -> dict[str, Any] | None:
+    def decision(self) -> DecisionPicture | None:
         decision = self.cause.decision
         return None if decision is None else decision_picture(decision)
 

@@ -158,12 +158,11 @@ def _print_cause(
     if table and (decision := cause.decision) is not None:
         _say(console, decision_title(decision), indent=3)
         console.print(Padding(decision_table(decision, rows=_ROWS), (0, 0, 0, 3)))
-    searches = shown.evidence.get("scorings", ())
-    for scoring in [search for search in searches if search["id"] and not search.get("holds")][:1]:
-        _say(console, f"surface {scoring['surface']}; repeat this case: schedproof replay {scoring['id']}", indent=3)
-    if world := shown.evidence.get("world"):
-        _say(console, f"smallest world: {world['words']}", indent=3, most=_TEXT)
-        _say(console, f"repeat this world: schedproof replay {world['id']}; for kubectl: {world['file']}", indent=3)
+    for scoring in [search for search in shown.evidence.scorings if search.id and not search.holds][:1]:
+        _say(console, f"surface {scoring.surface}; repeat this case: schedproof replay {scoring.id}", indent=3)
+    if world := shown.evidence.world:
+        _say(console, f"smallest world: {world.words}", indent=3, most=_TEXT)
+        _say(console, f"repeat this world: schedproof replay {world.id}; for kubectl: {world.file}", indent=3)
     _say(console, f"guarantee: {cause.guarantee}", indent=3)
     _say(console, f"fix: {cause.remedy}", indent=3)
     for line in _command(result.reproduce(tested.candidate, shown.clause), console.width - 4):

@@ -108,7 +108,7 @@ def judge_conflict_forgiven(history: History, case: str) -> Finding:
         return invalid("no-binding-refused", f"no Binding got the response {', '.join(map(str, missing))}")
     if not any(record.held for record in admissions):
         return invalid("no-binding-held", "no Binding was in flight when its pod was created again")
-    return passed(f"{finding.summary}, each after an error on its Binding", **finding.evidence)
+    return passed(f"{finding.summary}, each after an error on its Binding", finding.evidence)
 
 
 @gives("no-binding-refused", "second-binding", also=[judge_placement])
@@ -136,7 +136,7 @@ def judge_lost_race(history: History, case: str) -> Finding:
         return finding
     if not any(a.code == HTTPStatus.CONFLICT for pod in pods for a in history.attempts_on(pod.name, pod.uid)):
         return invalid("no-binding-refused", "no Binding lost a race: none was refused with 409")
-    return passed(f"{finding.summary}; a Binding that had lost a race was dropped", **finding.evidence)
+    return passed(f"{finding.summary}; a Binding that had lost a race was dropped", finding.evidence)
 
 
 @gives("gated-pod-called-unschedulable", "gated-pod-tried", "not-tried", also=[judge_placement])
@@ -210,7 +210,7 @@ def judge_deleted(history: History, case: str) -> Finding:
     return passed(
         f"none of {len(deleted)} deleted pods was tried after its deletion was delivered; {len(there)} were still "
         "terminating",
-        **finding.evidence,
+        finding.evidence,
     )
 
 

@@ -27,7 +27,7 @@ def judge_binds(history: History, case: str) -> Finding:
         return (
             finding
             if finding.outcome != "passed"
-            else invalid("not-tried", "no pod was expected to be bound", **finding.evidence)
+            else invalid("not-tried", "no pod was expected to be bound", finding.evidence)
         )
     for pod in bound:
         attempts = history.attempts_on(pod.name, pod.uid)
@@ -36,7 +36,7 @@ def judge_binds(history: History, case: str) -> Finding:
             return failed(
                 "bound-without-binding",
                 f"{pod.name} is bound to {node}, but the candidate posted no Binding for it",
-                **finding.evidence,
+                finding.evidence,
             )
     return finding
 
@@ -57,7 +57,7 @@ def _judge_reports(history: History, case: str, *, events: bool) -> Finding:
     if reported.outcome == "failed":
         for missed in history.of(Missed, case):
             if busy := too_busy(missed.kept, missed.within):
-                return invalid("machine-too-busy", busy, **reported.evidence)
+                return invalid("machine-too-busy", busy, reported.evidence)
     return reported
 
 

@@ -12,8 +12,8 @@ from schedproof.history.history import History
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.configuration import managed_apart
-from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.extender_calls import (
     NOTHING_ASKED,
     ONLY_PREEMPT,
@@ -28,7 +28,6 @@ from schedproof.judge.rulings.extender_calls import (
     unanswered,
     verb,
 )
-from schedproof.judge.rulings.timeline import timeline
 from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 UNITS = 3
@@ -143,7 +142,7 @@ def judge_failed_reasons(history: History, _case: str) -> Finding:
                 "no-failed-reason",
                 f"filter for {call.pod} left out {silent[0]} without a reason: the pod's condition cannot say why it "
                 "is not scheduled",
-                timeline=[f"{call.at:8.3f}s  {described(call)}"],
+                Evidence(timeline=[f"{call.at:8.3f}s  {described(call)}"]),
             )
     if not made:
         return invalid("not-called", never_called(history, "filterVerb"))
@@ -250,8 +249,6 @@ def judge_managed_room(history: History, case: str) -> Finding:
             "infeasible-node",
             f"{len(at_once)} pods that came at once were bound to {node}, which offers {UNITS} of {resources[0]}; of "
             f"pods that come one after the other it takes {len(apart)}",
-            timeline=timeline(history, case),
-            logs=log_tails(history, case),
         )
     return judge_placement(history, case)
 

@@ -11,6 +11,7 @@ from schedproof.history.history import Attempt, History
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import AUDIT, HOLD_BINDINGS, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, never_called, unanswered
 from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
@@ -37,7 +38,7 @@ def judge_bind_binds(history: History, _case: str) -> Finding:
             return failed(
                 "false-bind-success",
                 f"bind for {call.pod} was requested to {call.node}, and responded without an error: {where}",
-                timeline=[f"{call.at:8.3f}s  {described(call)}"],
+                Evidence(timeline=[f"{call.at:8.3f}s  {described(call)}"]),
             )
     return passed(f"{len(made)} pods were bound to the requested node")
 

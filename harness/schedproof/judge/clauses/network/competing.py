@@ -12,7 +12,8 @@ from schedproof.candidate.claims import Claims
 from schedproof.history.history import History
 from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, Clause
 from schedproof.judge.clauses.network.preference import judge_probes
-from schedproof.judge.rulings.evidence import ruled_table
+from schedproof.judge.evidence import Evidence
+from schedproof.judge.rulings.decisions import ruled_table
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.served import unless_not_served
 from schedproof.judge.verdict import Finding, gives, invalid
@@ -45,7 +46,7 @@ def judge_many_nodes(history: History, case: str) -> Finding:
         if (found := len(ruling.feasible)) < MANY:
             return invalid(
                 "too-few", f"{pod.name} had {found} feasible nodes instead of {MANY}",
-                decisions=[ruled_table(ruling)],
+                Evidence(decisions=[ruled_table(ruling)]),
             )  # fmt: skip
     return finding
 

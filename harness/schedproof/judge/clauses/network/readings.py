@@ -15,6 +15,7 @@ from schedproof.history.world import RESERVED
 from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, judge_recovery
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.scored import found_something, queries, unscored
@@ -137,7 +138,7 @@ def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
         return invalid(
             "random-chooser-passes",
             f"a random choice would look like old readings with probability {chance:.1e}",
-            measured=measured,
+            Evidence(measured=measured),
         )  # fmt: skip
     if right:
         return failed(
@@ -145,7 +146,7 @@ def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
             "all pods went to the node that was the quietest before its readings ended "
             f"({', '.join(sorted(quietest))} in turn; by chance with probability {chance:.1e}): readings older than "
             "the claimed window are used",
-            measured=measured,
+            Evidence(measured=measured),
         )  # fmt: skip
     return finding
 
@@ -198,7 +199,7 @@ def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
     recovery = judge_recovery(history, case)
     if recovery.outcome != "passed":
         return recovery
-    return passed(f"{summary}; then {recovery.summary}", **recovery.evidence)
+    return passed(f"{summary}; then {recovery.summary}", recovery.evidence)
 
 
 @unless_not_served
@@ -231,9 +232,9 @@ def judge_query_cost(history: History, case: str) -> Finding:
         return failed(
             "queries-grow-with-nodes",
             f"{text}: they grow with the number of nodes",
-            measured=measured,
+            Evidence(measured=measured),
         )
-    return passed(text, measured=measured)
+    return passed(text, Evidence(measured=measured))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,8 @@ from schedproof.candidate.claims import Claims
 from schedproof.history.history import History
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import decision_table
+from schedproof.judge.evidence import Evidence
+from schedproof.judge.rulings.decisions import decision_table
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 
@@ -60,7 +61,7 @@ def judge_score(history: History, case: str) -> Finding:
                 "preference-ignored",
                 f"{pod.name} was bound to {binding.node}, but by its example prefers {', '.join(better)}: "
                 f"{_listed(example.better)} to {_listed(example.worse)}",
-                decisions=[decision_table(history, binding, dict.fromkeys(nodes, ()), expected=better[0])],
+                Evidence(decisions=[decision_table(history, binding, dict.fromkeys(nodes, ()), expected=better[0])]),
             )
     if not pods:
         return invalid("not-tried", "no pod had a preference")
