@@ -16,7 +16,7 @@ from schedproof.judge.evidence import Decision, Evidence
 from schedproof.report import templating
 from schedproof.report.run.html import render
 from schedproof.report.run.lane_picture import lane_picture
-from schedproof.report.run.pictures import DecisionPicture, decision_picture
+from schedproof.report.run.pictures import Picture, decision_picture
 from schedproof.run.result import CandidateResult, RunResult
 
 from ..judge.verdicts import verdict_of
@@ -184,13 +184,13 @@ def test_each_link_of_the_matrix_has_a_section() -> None:
 # -- pictures
 
 
-def drawn(decision: dict[str, Any]) -> DecisionPicture:
+def drawn(decision: dict[str, Any]) -> Picture:
     return decision_picture(Decision.model_validate(decision))
 
 
-def rows(picture: DecisionPicture) -> dict[str, list[str]]:
+def rows(picture: Picture) -> dict[str, list[str]]:
     """Lengths of the bars of each node."""
-    return {row.node.node: [bar.share for bar in row.bars] for row in picture.rows}
+    return {node.node: [bar.share for bar in bars] for node, bars in picture.rows}
 
 
 def test_decision_has_a_bar_for_each_node_scaled_by_column() -> None:
@@ -198,7 +198,7 @@ def test_decision_has_a_bar_for_each_node_scaled_by_column() -> None:
     assert [column.head for column in picture.columns] == [
         "traffic B/s", "score extender", "score NodeResourcesFit", "score total", "cpu free",
     ]  # fmt: skip
-    assert all(len(column.bars) == len(picture.decision.nodes) for column in picture.columns)
+    assert all(len(column.bars) == len(picture.of.nodes) for column in picture.columns)
     assert [bars[0] for bars in rows(picture).values()] == ["82%", "90%", "74%", "100%", ""]
     assert picture.columns[0].scale == "0 to 134,923"
 
@@ -232,7 +232,7 @@ def test_free_resources_are_shown_if_they_matter_for_the_decision() -> None:
 
 
 def test_lacking_resources_are_marked_without_colour() -> None:
-    (bar,) = [row.bars[-1] for row in drawn(decision(1)).rows if row.node.node == "node-2"]
+    (bar,) = [bars[-1] for node, bars in drawn(decision(1)).rows if node.node == "node-2"]
     assert (bar.short, bar.share, bar.needed, bar.text) == (True, "1%", "2%", "50m of 4000m")
     assert "&#10007; 50m of 4000m" in render(result())
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import pydantic
 
 
@@ -14,3 +18,17 @@ class Part(pydantic.BaseModel):
         ser_json_inf_nan="constants",
         use_attribute_docstrings=True,  # as descriptions in the schema
     )
+
+
+def optional(default: Any, **schema: Any) -> Any:
+    """A field that is not written if it has its default; `schema`: additions to its JSON Schema."""
+    return pydantic.Field(default, exclude_if=lambda value: value == default, json_schema_extra=schema or None)
+
+
+def replace_infinite(value: Any, instead: Callable[[float], str | None]) -> Any:
+    """Replace NaN and infinities in a document, which JSON cannot represent."""
+    if isinstance(value, dict):
+        return {key: replace_infinite(item, instead) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [replace_infinite(item, instead) for item in value]
+    return instead(value) if isinstance(value, float) and not math.isfinite(value) else value

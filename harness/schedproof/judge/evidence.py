@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import pydantic
 from pydantic.json_schema import SkipJsonSchema
 
-from schedproof.documents.part import Part
+from schedproof.documents.part import Part, optional
 from schedproof.history.record import Number
 from schedproof.oracle.resources import Room
 
@@ -47,7 +47,7 @@ class NodeRow(Part):
     """By scorer."""
     expected: bool
     chosen: bool
-    room: dict[str, Room] | None = pydantic.Field(default=None, exclude_if=lambda room: room is None)
+    room: dict[str, Room] | None = optional(None)
     """Of each resource that the pod requests, and of `pods`: how much is `asked`, `free`, and the `total`, in
     thousandths of a cpu, bytes, or whole units. Missing if it is not known."""
 
@@ -72,6 +72,12 @@ class Decision(Part):
     nodes: list[NodeRow]
     """All nodes, and a chosen node that does not exist. The harness's own node, which repels pods, is included only if
     the pod was bound to it."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the chosen node is feasible, and expected if there are expected nodes."""
+        expected = [node for node in self.nodes if node.expected]
+        return any(node.chosen and node.feasible for node in expected or self.nodes)
 
 
 class ScoredNode(Part):

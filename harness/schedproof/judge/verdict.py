@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
 
 import pydantic
 
-from schedproof.documents.part import Part
+from schedproof.documents.part import Part, optional
 from schedproof.judge.evidence import Evidence
 
 JUDGE_RAISED = "judge-raised"
@@ -88,11 +87,11 @@ class Verdict(ClauseOutcome):
     """The judgement of one clause."""
 
     evidence: Evidence
-    code: str = pydantic.Field(default="", exclude_if=operator.not_)
+    code: str = optional("")
     """The code of the finding, which does not change; none if it passed."""
-    instance: int = pydantic.Field(default=0, exclude_if=operator.not_, json_schema_extra={"minimum": 1})
+    instance: int = optional(0, minimum=1)
     """The instance of the candidate, if there are several; none if it is about all of them."""
-    depends_on: str = pydantic.Field(default="", exclude_if=operator.not_)
+    depends_on: str = optional("")
     """The failed clause without which this clause is not tried."""
 
     @property

@@ -8,7 +8,7 @@ import pydantic
 
 from schedproof.candidate.kinds import CandidateKind
 from schedproof.documents.json_schema import DRAFT, Schema
-from schedproof.documents.part import Part
+from schedproof.documents.part import Part, optional
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.run.leaks import SoakReport
 
@@ -47,15 +47,15 @@ class Window(Part):
 class CandidateReport(Part):
     name: str
     kind: CandidateKind
-    window: Window | None = None
+    window: Window | None = optional(None)
     """The window that was tried, if it is not the claimed window."""
     profiles: dict[str, ProfileReport]
-    causes: list[CauseReport] = pydantic.Field(default_factory=list)
+    causes: list[CauseReport] = optional([])
     """The causes of what did not pass, in the order in which to fix them."""
     clauses: list[Verdict]
-    error: str = ""
+    error: str = optional("")
     """Why it could not be started."""
-    soak: SoakReport | None = None
+    soak: SoakReport | None = optional(None)
     """What its processes held over time, after `schedproof soak`; soak.json has the samples."""
 
 
@@ -66,13 +66,13 @@ class RunReport(Part):
     jobs: int
     """The number of clusters side by side."""
     versions: dict[str, str]
-    started: str = pydantic.Field("", json_schema_extra={"format": "date-time"})
-    seconds: float | None = None
+    started: str = optional("", format="date-time")
+    seconds: float | None = optional(None)
     timings: dict[str, float]
     """By `CANDIDATE CLAUSE`."""
     exit_code: int = pydantic.Field(ge=0, le=3)
     """The exit code, as of `schedproof run`."""
-    error: str = ""
+    error: str = optional("")
 
 
 class Report(Part):

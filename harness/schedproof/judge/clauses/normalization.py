@@ -121,13 +121,8 @@ def _shown(history: History, case: str, wrong: Collection[str] = ()) -> Evidence
     searches = sorted(history.of(ScoringSearch, case), key=lambda search: search.surface not in wrong)
     scorings = [
         Scoring(
-            surface=search.surface,
-            holds=bool(wrong) and search.surface not in wrong,
-            cases=search.cases,
-            id=search.id,
-            asked=search.asked,
-            seconds=search.seconds,
-            waited=search.waited,
+            surface=search.surface, holds=bool(wrong) and search.surface not in wrong, cases=search.cases,
+            id=search.id, asked=search.asked, seconds=search.seconds, waited=search.waited,
             of="raw score" if search.surface == NORMALIZE_SCORE else "traffic B/s",
             questions=[
                 _question(_given(search, readings, answer), answer)
@@ -135,7 +130,7 @@ def _shown(history: History, case: str, wrong: Collection[str] = ()) -> Evidence
             ],
         )
         for search in searches
-    ]
+    ]  # fmt: skip
     return Evidence(scorings=scorings)
 
 

@@ -16,6 +16,8 @@ from schedproof.judge.rulings.ruling import Ruling
 from schedproof.oracle.reason import Reason
 from schedproof.oracle.resources import Room, amount_of, needed
 
+_OWN = ("reserved by the harness",)
+
 
 def decision_table(
     history: History,
@@ -26,15 +28,9 @@ def decision_table(
     expected: str = "",
     room: Mapping[str, Mapping[str, Room]] = MappingProxyType({}),
 ) -> Decision:
-    """The decision on a pod: of `binding`, or, if it was not bound, of its `manifest`.
+    """The decision on a pod: that of `binding`, or none on the pod of `manifest`.
 
-    Args:
-        history: what happened.
-        binding: None if the pod was not bound.
-        per_node: by node, why the pod cannot run there.
-        manifest: of a pod that was not bound.
-        expected: see `Decision`.
-        room: by node; see `NodeRow`.
+    `per_node`: why the pod cannot run on each node. `expected`, `room`: see `Decision` and `NodeRow`.
     """
     pod = binding.manifest if binding is not None else (manifest or {})
     metadata = pod.get("metadata", {})
@@ -61,22 +57,15 @@ def decision_table(
         query=reading.query if reading is not None else "",
         nodes=[
             NodeRow(
-                node=node,
-                feasible=not per_node.get(node, ("does not exist",)),
-                reasons=[
-                    *(["reserved by the harness"] if node in ours else []),
-                    *per_node.get(node, ("does not exist",)),
-                ],
-                rules=sorted({reason.rule for reason in per_node.get(node, ()) if isinstance(reason, Reason)}),
-                traffic=traffic.get(node),
-                scores=scores.get(node, {}),
-                expected=node in expected.split(" or "),
-                chosen=node == chosen,
-                room=dict(room[node]) if node in room else None,
+                node=node, feasible=not reasons, reasons=[*_OWN, *reasons] if node in ours else reasons,
+                rules=sorted({reason.rule for reason in reasons if isinstance(reason, Reason)}),
+                traffic=traffic.get(node), scores=scores.get(node, {}), expected=node in expected.split(" or "),
+                chosen=node == chosen, room=dict(room[node]) if node in room else None,
             )
             for node in names
+            for reasons in [list(per_node.get(node, ("does not exist",)))]
         ],
-    )
+    )  # fmt: skip
 
 
 def _requests(container: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from schedproof import __version__
 from schedproof.candidate.claims import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES
+from schedproof.judge.evidence import Scoring
 from schedproof.judge.verdict import Verdict
 from schedproof.report import templating
 from schedproof.report.run.asking import search_speeds
@@ -23,7 +24,7 @@ from schedproof.report.run.conclusion import conclude, counts
 from schedproof.report.run.gaps import gaps
 from schedproof.report.run.lane_picture import LanePicture, lane_picture
 from schedproof.report.run.matrix import anchor, has_section, kind_of, matrix
-from schedproof.report.run.pictures import DecisionPicture, ScoringPicture, decision_picture, scoring_picture
+from schedproof.report.run.pictures import Picture, decision_picture, question_picture
 from schedproof.report.run.soaked import COLUMNS, heading, note, rows
 from schedproof.report.run.terminal import PASSES_ALONE
 from schedproof.run.causes import Cause
@@ -110,12 +111,13 @@ class _Failure:
         return self.verdict.outcome + (" (recommended)" if self.verdict.level == "recommended" else "")
 
     @property
-    def decisions(self) -> list[DecisionPicture]:
+    def decisions(self) -> list[Picture]:
         return [decision_picture(decision) for decision in self.verdict.evidence.decisions]
 
     @property
-    def scorings(self) -> list[ScoringPicture]:
-        return [scoring_picture(scoring) for scoring in self.verdict.evidence.scorings]
+    def scorings(self) -> list[tuple[Scoring, list[Picture]]]:
+        scorings = self.verdict.evidence.scorings
+        return [(scoring, [question_picture(asked, scoring.of) for asked in scoring.questions]) for scoring in scorings]
 
     @property
     def measured(self) -> str:
@@ -159,7 +161,7 @@ class _ShownCause:
     reproduce: str
 
     @property
-    def decision(self) -> DecisionPicture | None:
+    def decision(self) -> Picture | None:
         decision = self.cause.decision
         return None if decision is None else decision_picture(decision)
 

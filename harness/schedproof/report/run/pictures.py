@@ -7,7 +7,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from schedproof.judge.evidence import Decision, NodeRow, Question, ScoredNode, Scoring
+from schedproof.judge.evidence import Decision, NodeRow, Question
 from schedproof.oracle.resources import Room, amount_of
 from schedproof.report.run.decision_rows import pod_looks
 from schedproof.report.run.decisions import scorers
@@ -37,44 +37,22 @@ class Column:
 
 
 @dataclasses.dataclass(frozen=True)
-class PictureRow:
-    """A node: its `node` in the evidence, and a bar for each column."""
+class Picture:
+    """A decision or a question, for `templates/run/evidence.html`. Each node has a bar in each column."""
 
-    node: NodeRow | ScoredNode
-    bars: tuple[Bar, ...]
-    right: bool = False
-    """Whether it was rightly chosen."""
-
-
-@dataclasses.dataclass(frozen=True)
-class DecisionPicture:
-    """A decision, for `templates/run/evidence.html`."""
-
-    decision: Decision
-    looks: str
-    """See `pod_looks`."""
+    of: Decision | Question
     columns: Sequence[Column]
-    rows: list[PictureRow]
-    alike: str
+    looks: str = ""
+    """See `pod_looks`."""
+    alike: str = ""
     """The scores that are the same for all nodes."""
 
-
-@dataclasses.dataclass(frozen=True)
-class QuestionPicture:
-    question: Question
-    columns: Sequence[Column]
-    rows: list[PictureRow]
+    @property
+    def rows(self) -> list[tuple[object, list[Bar]]]:
+        return [(node, [column.bars[place] for column in self.columns]) for place, node in enumerate(self.of.nodes)]
 
 
-@dataclasses.dataclass(frozen=True)
-class ScoringPicture:
-    """A search for scores, for `templates/run/evidence.html`."""
-
-    scoring: Scoring
-    questions: list[QuestionPicture]
-
-
-def decision_picture(decision: Decision) -> DecisionPicture:
+def decision_picture(decision: Decision) -> Picture:
     """Draw a decision.
 
     Free amounts are shown if they matter to the decision: of resources that a node lacks; of all requested resources if
@@ -87,36 +65,19 @@ def decision_picture(decision: Decision) -> DecisionPicture:
         *(_scores(scorer, nodes) for scorer in scores.shown),
         *(_free(resource, nodes) for resource in _resources(nodes)),
     ]
-    rows = [PictureRow(row, _across(columns, n), row.chosen and _is_right(row, nodes)) for n, row in enumerate(nodes)]
     alike = ", ".join(f"{name} {score}" for name, score in scores.alike.items())
-    return DecisionPicture(decision, pod_looks(decision), columns, rows, alike)
+    return Picture(decision, columns, pod_looks(decision), alike)
 
 
-def scoring_picture(scoring: Scoring) -> ScoringPicture:
-    """Draw each node's reading and scores."""
-    return ScoringPicture(scoring, [_scored(question, scoring.of) for question in scoring.questions])
-
-
-def _scored(question: Question, of: str) -> QuestionPicture:
+def question_picture(question: Question, of: str) -> Picture:
+    """Draw each node's reading and scores; `of`: what the readings are."""
     nodes = question.nodes
+    scores = [_length(row.scores[0]) if row.scores else 0.0 for row in nodes]
     columns = [
         _column(of, [_length(row.reading) for row in nodes], [row.reading for row in nodes]),
-        _column(
-            "score",
-            [_length(row.scores[0]) if row.scores else 0.0 for row in nodes],
-            [", ".join(map(str, row.scores)) or "none" for row in nodes],
-        ),
+        _column("score", scores, [", ".join(map(str, row.scores)) or "none" for row in nodes]),
     ]
-    return QuestionPicture(question, columns, [PictureRow(row, _across(columns, n)) for n, row in enumerate(nodes)])
-
-
-def _across(columns: Sequence[Column], place: int) -> tuple[Bar, ...]:
-    return tuple(column.bars[place] for column in columns)
-
-
-def _is_right(row: NodeRow, nodes: Sequence[NodeRow]) -> bool:
-    """Whether a chosen node is feasible, and expected if the decision has expected nodes."""
-    return row.feasible and (row.expected or not any(other.expected for other in nodes))
+    return Picture(question, columns)
 
 
 def _traffic(nodes: Sequence[NodeRow]) -> Iterator[Column]:
