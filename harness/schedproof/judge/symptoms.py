@@ -120,19 +120,10 @@ _EXPLAINED: Mapping[SymptomKind, frozenset[str]] = {
     "preference": frozenset({"probe-not-on-quietest"}),
 }  # fmt: skip
 """Codes of findings that a fault can lead to."""
-_STRICT = frozenset(
-    {
-        "blocked",
-        "none-tried",
-        "unbound-with",
-        "weight-overflows",
-        "needs-readings",
-        "outdated",
-        "rule-ignored",
-        "never-retried",
-        "preference",
-    }
-)
+_STRICT: frozenset[SymptomKind] = frozenset({
+    "blocked", "none-tried", "unbound-with", "weight-overflows", "needs-readings", "outdated", "rule-ignored",
+    "never-retried", "preference",
+})  # fmt: skip
 """Faults that leave nothing unproved; each of the others may be the reason for `invalid`, whatever its code."""
 
 _EXCEPTION = re.compile(r"(?<=Error)\b|(?<=Exit)\b|(?<=Exception)\b")

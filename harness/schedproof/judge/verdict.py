@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 
 import pydantic
 
+from schedproof.candidate.claims import profile_of
 from schedproof.documents.part import Part, optional
 from schedproof.judge.evidence import Evidence
 
@@ -81,6 +82,10 @@ class ClauseOutcome(Part):
     """For people: its wording may change."""
     stale: bool = False
     """An exclusion whose clause holds after all: the run fails until it is removed."""
+
+    @property
+    def profile(self) -> str:
+        return profile_of(self.clause)
 
 
 class Verdict(ClauseOutcome):

@@ -102,7 +102,7 @@ class CandidateResult:
             return []
         outcomes: dict[str, set[str]] = {}
         for verdict in self.verdicts:
-            outcomes.setdefault(profile_of(verdict.clause), set()).add(verdict.outcome)
+            outcomes.setdefault(verdict.profile, set()).add(verdict.outcome)
         claimed = self.candidate.claims.profiles
         return [profile for profile, found in outcomes.items() if found == {"not-claimed"} and profile in claimed]
 
@@ -277,7 +277,7 @@ def profile_results(verdicts: list[Verdict]) -> dict[str, ProfileReport]:
     """What came of each profile of which something is claimed."""
     grouped: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
-        grouped.setdefault(profile_of(verdict.clause), []).append(verdict)
+        grouped.setdefault(verdict.profile, []).append(verdict)
     results = {}
     for profile, members in grouped.items():
         claimed = [verdict for verdict in members if verdict.outcome != "not-claimed"]

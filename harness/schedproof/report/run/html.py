@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator
 
 from schedproof import __version__
-from schedproof.candidate.claims import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES
 from schedproof.judge.evidence import Scoring
@@ -83,10 +82,6 @@ class _Failure:
     @property
     def kind(self) -> str:
         return kind_of(self.verdict)
-
-    @property
-    def profile(self) -> str:
-        return profile_of(self.verdict.clause)
 
     @property
     def about(self) -> dict[str, str]:

@@ -11,7 +11,6 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from schedproof.candidate.claims import profile_of
 from schedproof.foundation.counted import counted
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.asking import search_speeds
@@ -126,8 +125,8 @@ def _by_profile(verdicts: Iterable[Verdict]) -> dict[str, tuple[int, int]]:
     counts: dict[str, tuple[int, int]] = {}
     for verdict in verdicts:
         if verdict.outcome != "not-claimed":
-            passed, claimed = counts.get(profile_of(verdict.clause), (0, 0))
-            counts[profile_of(verdict.clause)] = passed + (verdict.outcome == "passed"), claimed + 1
+            passed, claimed = counts.get(verdict.profile, (0, 0))
+            counts[verdict.profile] = passed + (verdict.outcome == "passed"), claimed + 1
     return counts
 
 

@@ -176,7 +176,7 @@ def _rules(wrong: Sequence[Ruling]) -> list[str]:
     broken: dict[bool, collections.Counter[str]] = {True: collections.Counter(), False: collections.Counter()}
     for ruling in wrong:
         rules, reserved = {reason.rule for reason in ruling.reasons}, ruling.binding.node == RESERVED
-        broken[reserved].update({"taints"} if reserved and "taints" in rules else rules)
+        broken[reserved].update(["taints"] if reserved and "taints" in rules else sorted(rules))
     return [rule for rule, _ in (broken[False] or broken[True]).most_common()]
 
 
@@ -245,41 +245,27 @@ def _judge_expectation(history: History, expectation: Expect, pod: TestPod) -> F
     if not bound and not gaps and waits and history.fenced(pod.case, rv) > pod.at:
         return passed("pending")
     there = rooms(manifest, state.nodes.values(), state.pods.values(), state.inventory)
-    evidence = Evidence(decisions=[decision_table(history, binding, per_node, manifest=manifest, room=there)])
-    if bound:
-        if expectation.outcome == "unwilling":
-            assert binding is not None
-            return failed(
-                "bound-against-claim",
-                f"{pod.name} was bound to {binding.node}, contrary to the candidate's claims",
-                evidence,
-            )
+    table = decision_table(history, binding, per_node, manifest=manifest, room=there)
+    wrong = f"{pod.name} was expected to stay pending, but"
+    if bound and expectation.outcome == "unwilling":
+        text = f"{pod.name} was bound to {table.chosen}, contrary to the candidate's claims"
+        finding = failed("bound-against-claim", text)
+    elif bound:
         # Every binding has been ruled on before: this one was feasible, as far as the candidate can be held to know.
-        return invalid(
-            "wrong-expectation", f"{pod.name} was expected to stay pending, but a node was feasible", evidence
-        )
-    if gaps:
-        return invalid(
-            "oracle-gap", f"{pod.name} was not bound, and the oracle does not model {', '.join(gaps)}", evidence
-        )
-    if expectation.outcome == "bound":
-        return _judge_unbound(history, expectation, pod, possible, room, evidence)
-    if room and expectation.outcome == "pending":
-        return invalid(
-            "wrong-expectation",
-            f"{pod.name} was expected to stay pending, but the oracle finds it feasible on {', '.join(room)}",
-            evidence,
-        )
-    return invalid("not-decided-on", f"no sentinel pod shows that the candidate decided on {pod.name}", evidence)
+        finding = invalid("wrong-expectation", f"{wrong} a node was feasible")
+    elif gaps:
+        finding = invalid("oracle-gap", f"{pod.name} was not bound, and the oracle does not model {', '.join(gaps)}")
+    elif expectation.outcome == "bound":
+        finding = _judge_unbound(history, expectation, pod, possible, room)
+    elif room and expectation.outcome == "pending":
+        finding = invalid("wrong-expectation", f"{wrong} the oracle finds it feasible on {', '.join(room)}")
+    else:
+        finding = invalid("not-decided-on", f"no sentinel pod shows that the candidate decided on {pod.name}")
+    return dataclasses.replace(finding, evidence=Evidence(decisions=[table]))
 
 
 def _judge_unbound(
-    history: History,
-    expectation: Expect,
-    pod: TestPod,
-    possible: Sequence[str],
-    room: Sequence[str],
-    evidence: Evidence,
+    history: History, expectation: Expect, pod: TestPod, possible: Sequence[str], room: Sequence[str]
 ) -> Finding:
     """The finding about a pod that was expected to be bound, and was not.
 
@@ -290,15 +276,14 @@ def _judge_unbound(
         return invalid(
             "wrong-expectation",
             f"{pod.name} was expected to be bound, but {why or 'the oracle finds no feasible node for it'}",
-            evidence,
         )
     if unshown := bound_unshown(history, pod.name, pod.uid, expectation.at):
-        return invalid("record-incomplete", unshown, evidence)
+        return invalid("record-incomplete", unshown)
     begin, _ = history.span(pod.case)
     exits = (event for event in history.of(ProcessEvent) if event.event == "exited" and not event.descendant)
     ended = [event for event in exits if begin <= event.at <= expectation.at]
     if not ended and (busy := too_busy(expectation.kept, expectation.within)):
-        return invalid("machine-too-busy", f"{pod.name} was not bound, and {busy}", evidence)
+        return invalid("machine-too-busy", f"{pod.name} was not bound, and {busy}")
     waited = f"within {expectation.within:g} s ({expectation.deadline}){kept_waiting(expectation.kept)}"
     late = f"; {how_late(history, expectation)}"
     if ended:
@@ -308,12 +293,11 @@ def _judge_unbound(
             "room-kept",
             f"{pod.name} was not bound while {kept_for} waited for more room on {', '.join(room)}, although it fits "
             f"there; it was bound as soon as that pod was deleted: the room was kept for it (waited {waited})",
-            evidence,
         )
     cause = why_unbound(history, pod, expectation.at)
     text = f"{pod.name} was not bound {waited}, although it fits on {', '.join(room)}"
     text += f"; {cause}" if cause else ""
-    return failed("not-bound-in-time", text + late, evidence)
+    return failed("not-bound-in-time", text + late)
 
 
 def bound_unshown(history: History, pod: str, uid: str, at: float) -> str:
