@@ -9,14 +9,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated, Literal
 
-import pydantic
-from pydantic.json_schema import SkipJsonSchema
+from pydantic.json_schema import SkipJsonSchema, WithJsonSchema
 
 from schedproof.documents.part import Part, optional
 from schedproof.history.record import Number
 from schedproof.oracle.resources import Room
 
-Real = Annotated[Number, pydantic.WithJsonSchema({"type": ["number", "string"]})]
+Real = Annotated[Number, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]})]
 """A number; NaN and infinities are text in report.json, as Prometheus writes them."""
 Amounts = dict[str, str | int | float]
 """Resource to quantity, as in a manifest."""
@@ -59,6 +58,7 @@ class Decision(Part):
     requests: list[Amounts]
     """Those of each container, as in the manifest."""
     init: list[InitContainer] = []
+    """Those of each init container."""
     needed: dict[str, str] = {}
     """What the pod needs of a node in all."""
     varied: list[str] = []
@@ -84,7 +84,7 @@ class ScoredNode(Part):
     node: str
     reading: str
     """As text: JSON has no NaN."""
-    scores: list[Real | str]
+    scores: list[Number | str]
     """None if it got no score; several if it got several. Text if JSON has no such number."""
 
 
@@ -207,8 +207,11 @@ class Evidence(Part):
     logs: dict[str, list[str]] = {}
     """The last lines of each log of the candidate."""
     decisions: list[Decision] = []
+    """The decisions that show the finding; of a clause that passed, at most one."""
     measured: dict[str, Real] = {}
+    """Numbers on which the finding rests, by their names."""
     scorings: list[Scoring] = []
+    """Searches for wrong scores, by surface."""
     world: SmallestWorld | None = None
     symptoms: list[Symptom] = []
     """Faults beside the finding that may be its cause."""

@@ -73,7 +73,7 @@ In the order in which to fix them: what other clauses depend on, what concerns e
 _NO_DECISION = frozenset(KINDS) - {"preference", "outdated", "rule-ignored"}
 """Kinds of causes for which no decision is shown."""
 _KINDS = tuple(KINDS)
-_ENTRIES: Mapping[str, Code] = {**CODES, **dict(KINDS.items())}
+_ENTRIES: Mapping[str, Code] = dict([*CODES.items(), *KINDS.items()])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,7 +21,7 @@ limits.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import pydantic
 
@@ -130,9 +130,6 @@ class SoakSamples(Part):
     version: Literal["schedproof.soak/v1"] = pydantic.Field(SOAK_SCHEMA, alias="schema")
     candidate: str
     samples: list[SoakSample]
-
-    def as_dict(self) -> dict[str, Any]:
-        return self.model_dump(by_alias=True)
 
 
 def soak_schema() -> Schema:

@@ -16,8 +16,6 @@ from schedproof.judge.rulings.ruling import Ruling
 from schedproof.oracle.reason import Reason
 from schedproof.oracle.resources import Room, amount_of, needed
 
-_OWN = ("reserved by the harness",)
-
 
 def decision_table(
     history: History,
@@ -57,7 +55,8 @@ def decision_table(
         query=reading.query if reading is not None else "",
         nodes=[
             NodeRow(
-                node=node, feasible=not reasons, reasons=[*_OWN, *reasons] if node in ours else reasons,
+                node=node, feasible=not reasons,
+                reasons=["reserved by the harness", *reasons] if node in ours else reasons,
                 rules=sorted({reason.rule for reason in reasons if isinstance(reason, Reason)}),
                 traffic=traffic.get(node), scores=scores.get(node, {}), expected=node in expected.split(" or "),
                 chosen=node == chosen, room=dict(room[node]) if node in room else None,

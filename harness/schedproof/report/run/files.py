@@ -38,7 +38,7 @@ def write_files(result: RunResult) -> None:
         for name, tested in result.candidates.items():
             if tested.soak is not None:
                 samples = SoakSamples(schema=SOAK_SCHEMA, candidate=name, samples=tested.soak.samples)
-                write_private(result.folder / SOAK, json.dumps(samples.as_dict(), indent=1) + "\n")
+                write_private(result.folder / SOAK, samples.model_dump_json(by_alias=True, indent=1) + "\n")
         with open(result.folder / "junit.xml", "wb", opener=open_private) as file:
             ET.ElementTree(junit(result)).write(file, encoding="utf-8", xml_declaration=True)
     except OSError as error:

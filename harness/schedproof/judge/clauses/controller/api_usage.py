@@ -46,8 +46,7 @@ def judge_steady(history: History, case: str) -> Finding:
     """While pods fitted on no node and nothing else happened, the candidate made few requests, or read much and then
     rested.
     """
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     calm = next(history.of(Calm, case), None)
     if calm is None:

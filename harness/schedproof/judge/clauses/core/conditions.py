@@ -18,8 +18,7 @@ from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 @gives("bound-without-binding", "not-tried", also=[judge_placement])
 def judge_binds(history: History, case: str) -> Finding:
     """Feasible pods were bound in time, each by a POST to the binding subresource by the candidate."""
-    finding = judge_placement(history, case)
-    if finding.outcome == "failed":
+    if (finding := judge_placement(history, case)).outcome == "failed":
         return finding
     own = history.own_pods()
     bound = [pod for pod in history.test_pods(case) if pod.uid in own and pod.uid in history.bindings]
@@ -50,8 +49,7 @@ def judge_unschedulable_condition(history: History, case: str) -> Finding:
 
 
 def _judge_reports(history: History, case: str, *, events: bool) -> Finding:
-    finding = judge_placement(history, case)
-    if finding.outcome == "failed":
+    if (finding := judge_placement(history, case)).outcome == "failed":
         return finding
     reported = _check_reports(history, case, finding, events=events)
     if reported.outcome == "failed":
@@ -115,8 +113,7 @@ def _was_refused(history: History, case: str) -> bool:
 @gives("condition-removed", "not-tried", "pending-without-reason", also=[judge_placement])
 def judge_foreign_conditions(history: History, case: str) -> Finding:
     """Conditions that other clients had written were still there after the candidate had written its own."""
-    finding = judge_placement(history, case)
-    if finding.outcome == "failed":
+    if (finding := judge_placement(history, case)).outcome == "failed":
         return finding
     pods = history.test_pods(case, "conditioned")
     for pod in pods:

@@ -23,8 +23,7 @@ def judge_wishes(history: History, case: str) -> Finding:
     The best nodes must change during the case, and a random choice must fail almost surely. A candidate that reads
     traffic may avoid a node that just got another probe, if later probes, further apart, are placed right.
     """
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     pods = [pod for pod in history.test_pods(case, "wish") if pod.uid in history.bindings]
     excused = excused_pods(history, pods)

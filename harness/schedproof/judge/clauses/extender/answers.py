@@ -60,8 +60,7 @@ def judge_verbs_served(history: History, case: str) -> Finding:
             )
         if not made:
             missing.append(name)
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if missing:
         return invalid("not-called", never_called(history, ", ".join(missing)))
@@ -87,8 +86,7 @@ def judge_cache_mode(history: History, case: str) -> Finding:
             f"{described(wrong[0])}: expected {wanted}, because its configuration has nodeCacheCapable "
             f"{str(mode == 'names').lower()}",
         )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not made:
         return invalid("not-called", never_called(history, "it"))
@@ -116,8 +114,7 @@ def judge_filter_subset(history: History, case: str) -> Finding:
             )
         if len(set(answered)) < len(answered):
             return failed("duplicate-node", f"the response to filter for {call.pod} has a node twice")
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not made:
         return invalid("not-called", never_called(history, "filterVerb"))
@@ -192,8 +189,7 @@ def judge_malformed(history: History, case: str) -> Finding:
                 "malformed-call-accepted",
                 f"{where}; expected an error status, or 200 with Error",
             )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     return passed(f"{len(made)} malformed calls were refused, and pods were scheduled afterwards")
 
@@ -207,8 +203,7 @@ def judge_managed_resources(history: History, case: str) -> Finding:
     names = cycle_verbs(history)
     if not names:
         return not_claimed(ONLY_PREEMPT)
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     put = {call.pod for name in names for call in calls(history, name, case)}
     asking = [pod.name for pod in history.test_pods(case, "probe")]

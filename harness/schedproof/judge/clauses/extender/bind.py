@@ -57,8 +57,7 @@ def judge_bind_error(history: History, case: str) -> Finding:
                 f"bind for {call.pod} responded without an error, although its Binding to {attempts[-1].node} was "
                 f"refused ({attempts[-1].code}): kube-scheduler takes the pod as bound, and never tries it again",
             )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not refused:
         return invalid("no-binding-refused", "no Binding of a call of bind was refused")
@@ -70,8 +69,7 @@ def judge_bind_again(history: History, case: str) -> Finding:
     """Bind was called again for a bound pod: it responded, and with an error for another node."""
     if (finding := _unconfigured(history)) is not None:
         return finding
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     made = calls(history, _NAME, case, by="harness")
     bound = {pod.uid: history.bindings[pod.uid].node for pod in history.test_pods(case) if pod.uid in history.bindings}

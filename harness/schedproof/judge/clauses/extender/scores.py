@@ -170,8 +170,7 @@ def _unproved(history: History, case: str, made: list[ExtenderCall]) -> Finding 
             "call-failed",
             f"{flaws[0]}: kube-scheduler ignores that silently ({len(flaws)} of {len(made)} calls)",
         )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not made:
         return invalid("not-called", never_called(history, _NAME))

@@ -38,8 +38,7 @@ def judge_before_others(history: History, case: str) -> Finding:
 @gives("too-few", also=[judge_probes])
 def judge_many_nodes(history: History, case: str) -> Finding:
     """All probes went to the quietest of many feasible nodes; at least `TURNS` of these were that in turn."""
-    finding = judge_probes(history, case, distinct=TURNS)
-    if finding.outcome != "passed":
+    if (finding := judge_probes(history, case, distinct=TURNS)).outcome != "passed":
         return finding
     for pod in history.test_pods(case, "probe"):
         ruling = rule_binding(history, history.bindings[pod.uid])

@@ -72,8 +72,7 @@ def judge_missing_node(history: History, case: str) -> Finding:
     """
     assert history.claims.network is not None
     policy = history.claims.network.on_missing
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if wrong := unscored(history, case):
         return failed("call-failed", wrong)

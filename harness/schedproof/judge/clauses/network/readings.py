@@ -36,8 +36,7 @@ def no_outage_policy(claims: Claims) -> str:
 )  # fmt: skip
 def judge_zero_traffic(history: History, case: str) -> Finding:
     """Pods were scheduled while no node had any traffic, with at least two nodes to choose from."""
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if wrong := unscored(history, case):
         return failed("call-failed", wrong)
@@ -211,8 +210,7 @@ def judge_query_cost(history: History, case: str) -> Finding:
     more for each additional node; half of that is the limit, so that a poll that falls into a decision is not mistaken
     for it.
     """
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     costs = {role: _queries(history, case, role) for role in ("few", "all")}
     if not any(history.of(PrometheusQuery)):

@@ -23,8 +23,7 @@ def judge_tie(history: History, case: str) -> Finding:
 
     Pearson's chi-square test against equal shares. Round-robin is more even than chance, and passes.
     """
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     rulings = [
         rule_binding(history, history.bindings[pod.uid])

@@ -20,8 +20,7 @@ def judge_queue_sort(history: History, case: str) -> Finding:
 
     A pod that was bound, and then evicted for the other, was decided on first.
     """
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     pods = [*history.test_pods(case, "first"), *history.test_pods(case, "then")]
     phases = sorted({pod.phase for pod in pods})
@@ -45,8 +44,7 @@ def judge_queue_sort(history: History, case: str) -> Finding:
 @gives("no-choice", "not-tried", "preference-ignored", also=[judge_placement])
 def judge_score(history: History, case: str) -> Finding:
     """Each pod went to a node with the labels that it prefers by its example, if there was such a node."""
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     pods = [pod for pod in history.test_pods(case, "scored") if pod.uid in history.bindings]
     # The first one that is wrong: it may have taken another's place.

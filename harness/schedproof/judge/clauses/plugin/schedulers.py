@@ -18,8 +18,7 @@ from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claime
 def judge_leader_election(history: History, case: str) -> Finding:
     """With leader election it acquired its lease before it scheduled, and without it schedules as well."""
     leases = list(history.of(LeaseHolder, case))
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not leases:
         return invalid("not-tried", "it was not started with leader election", finding.evidence)
