@@ -8,7 +8,7 @@ import pytest
 
 from schedproof.history.observations import ExtenderCall, LogTail, PrometheusQuery
 from schedproof.history.world import RESERVED
-from schedproof.judge.evidence import Decision
+from schedproof.judge.evidence import Decision, Evidence
 from schedproof.judge.rulings.decisions import decision_table
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.timeline import log_tails, timeline
@@ -319,3 +319,51 @@ def test_reserved_node_is_shown_only_if_a_pod_was_bound_to_it(chosen: str) -> No
     assert not any(RESERVED in line for line in lines(h) if line.startswith("node "))
     if chosen == RESERVED:
         assert rows[RESERVED].reasons[0] == "reserved by the harness"
+
+
+# -- what a verdict has of it
+
+
+def test_events_are_told_only_of_what_did_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+    for name in ("timeline", "lanes"):
+        monkeypatch.setattr(f"schedproof.judge.judge.{name}", lambda *_, name=name: told.append(name))
+    h = HistoryBuilder("core/fit-cpu")
+    h.pod("probe-1", cpu="1")
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    verdict = h.verdict()
+    assert (verdict.outcome, verdict.evidence.model_fields_set, told) == ("passed", {"logs"}, [])
+
+
+def test_parts_of_evidence_are_joined_and_the_later_one_counts() -> None:
+    joined = Evidence(logs={"a": ["old"]}, rules=["taints"]) | Evidence(logs={"a": ["new"]}, timeline=[])
+    assert joined.model_dump(exclude_unset=True) == {"logs": {"a": ["new"]}, "rules": ["taints"], "timeline": []}
+
+
+def test_evidence_of_an_earlier_version_lacks_parts_and_fields() -> None:
+    row = {
+        "node": "a",
+        "feasible": True,
+        "reasons": [],
+        "traffic": None,
+        "scores": {},
+        "expected": False,
+        "chosen": True,
+    }
+    decision = {"pod": "p", "requests": [], "expected": "", "chosen": "a", "query": "", "nodes": [row], "gone": 1}
+    evidence = Evidence.model_validate({"decisions": [decision], "of another version": {}})
+    assert (evidence.decisions[0].init, evidence.decisions[0].nodes[0].room, evidence.world) == ([], None, None)
+
+
+def test_a_chosen_node_is_right_if_it_is_feasible_and_expected() -> None:
+    def is_right(*rows: tuple[bool, bool, bool]) -> bool:
+        nodes = [{"node": "", "reasons": [], "chosen": c, "feasible": f, "expected": e} for c, f, e in rows]
+        fields = {"pod": "", "requests": [], "expected": "", "chosen": "", "query": ""}
+        return Decision.model_validate({**fields, "nodes": nodes}).is_right
+
+    assert is_right((True, True, False), (False, True, False)), "no node is expected"
+    assert is_right((True, True, True), (False, True, False))
+    assert not is_right((True, True, False), (False, True, True)), "another node is expected"
+    assert not is_right((True, False, True))
+    assert not is_right((False, True, True))
