@@ -13,8 +13,9 @@ from schedproof.candidate.kinds import AttachedSpec, ControllerSpec, PluginSpec
 from schedproof.cli import watch
 from schedproof.cli.main import main
 from schedproof.cli.watch import Changes, sources, to_try_again
-from schedproof.judge.verdict import Verdict
 from schedproof.run.result import CandidateResult, RunResult
+
+from ..judge.verdicts import verdict_of
 
 
 def changed_by(folder: Path, change: Any, *, but: Path = Path("/nowhere")) -> list[Path]:
@@ -76,14 +77,14 @@ def test_the_folders_of_a_candidate_s_files_are_watched(tmp_path: Path) -> None:
 def test_clauses_that_did_not_pass_are_tried_again_and_those_that_depend_on_them() -> None:
     result = RunResult(7, "embedded", Path())
     verdicts = [
-        Verdict("core/binds", "required", "passed", ""),
-        Verdict("core/fit-cpu", "required", "failed", ""),
-        Verdict("core/fit-memory", "required", "invalid", ""),
-        Verdict("core/fit-pods", "required", "skipped", "", depends_on="core/fit-cpu"),
-        Verdict("core/cordon", "required", "skipped", ""),
-        Verdict("core/restart", "recommended", "failed", ""),
-        Verdict("core/no-nodes", "required", "excluded", ""),
-        Verdict("core/freshness", "required", "passed", "", stale=True),
+        verdict_of("core/binds", "required", "passed", ""),
+        verdict_of("core/fit-cpu", "required", "failed", ""),
+        verdict_of("core/fit-memory", "required", "invalid", ""),
+        verdict_of("core/fit-pods", "required", "skipped", "", depends_on="core/fit-cpu"),
+        verdict_of("core/cordon", "required", "skipped", ""),
+        verdict_of("core/restart", "recommended", "failed", ""),
+        verdict_of("core/no-nodes", "required", "excluded", ""),
+        verdict_of("core/freshness", "required", "passed", "", stale=True),
     ]
     candidate = Candidate(name="mine", scheduler_name="mine", attached=AttachedSpec(), path=Path("candidate.yaml"))
     result.candidates["mine"] = CandidateResult(candidate, (), verdicts)

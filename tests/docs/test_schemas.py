@@ -28,8 +28,10 @@ from schedproof.foundation.errors import HostError, SchedproofError, UsageError
 from schedproof.history.record import KINDS
 from schedproof.history.saved import DamagedRecordError, read_record
 from schedproof.judge.claimable import CLAIMABLE
-from schedproof.judge.verdict import Outcome, Verdict
+from schedproof.judge.verdict import Outcome
 from schedproof.run.result import CandidateResult, RunResult
+
+from ..judge.verdicts import verdict_of
 
 ROOT = Path(__file__).parents[2]
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema()) for name, schema in SCHEMAS.items()}
@@ -265,6 +267,8 @@ def right(schema: dict[str, Any]) -> Any:
     schema = RECORDS["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     for form in schema.get("anyOf", ()):
         return right(form)
+    for value in schema.get("enum", ()):
+        return value
     fields = {name: right(schema["properties"][name]) for name in schema.get("required", ())}
     return {"string": "a", "integer": 1, "number": 0.5, "boolean": True, "array": [], "object": fields}.get(
         schema.get("type", ""), fields
@@ -314,10 +318,12 @@ def test_a_report_has_only_fields_of_its_schema(error: SchedproofError | None) -
     candidate = Candidate(name="tested", scheduler_name="tested", attached=AttachedSpec(), path=Path("candidate.yaml"))
     levels: tuple[Any, ...] = ("required", "recommended")
     verdicts = [
-        Verdict("core/binds", level, outcome, "so", {"logs": {}}, code, stale, instance, depends)
+        verdict_of(
+            "core/binds", level, outcome, "so", {"logs": {}}, code, stale=stale, instance=number, depends_on=other
+        )
         for level in levels
         for outcome in get_args(Outcome)
-        for code, stale, instance, depends in (("", False, 0, ""), ("not-tried", True, 2, "core/alive"))
+        for code, stale, number, other in (("", False, 0, ""), ("not-tried", True, 2, "core/alive"))
     ]
     result = RunResult(seed=7, cluster="embedded", folder=Path("results"), error=error, seconds=1.5)
     result.started = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)

@@ -82,6 +82,6 @@ def test_summary_states_that_descendants_were_not_watched() -> None:
 
 
 def test_crash_is_on_the_timeline() -> None:
-    timeline = ends(HistoryBuilder()).verdict(ALIVE).evidence["timeline"]
+    timeline = ends(HistoryBuilder()).verdict(ALIVE).evidence.timeline
     assert any(f"process {NAME} exited, code 1" in line for line in timeline)
     assert any(f"process {NAME} replaced by pid 111" in line for line in timeline)

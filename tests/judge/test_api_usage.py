@@ -38,7 +38,7 @@ def waiting(count: int, *, calm: bool = True, pending: bool = True, **request: A
 def test_few_requests_while_nothing_happens_pass(count: int) -> None:
     verdict = waiting(count).verdict()
     told(verdict, "passed", "", f"{count / SECONDS:.1f}")
-    assert verdict.evidence["measured"]["requests per second"] == count / SECONDS
+    assert verdict.evidence.measured["requests per second"] == count / SECONDS
 
 
 def test_one_request_above_the_limit_fails_and_is_named() -> None:

@@ -27,7 +27,7 @@ def test_pods_on_the_quietest_node_pass(clause: str) -> None:
 def test_another_node_fails_whatever_other_criteria_favor_it(clause: str) -> None:
     verdict = tried(clause, phases=ROTATION[:2], count=6, choose=second).verdict()
     told(verdict, "failed", "probe-not-on-quietest", "12 of 12")
-    assert verdict.evidence["pattern"] == "outweighed"
+    assert verdict.evidence.pattern == "outweighed"
 
 
 @pytest.mark.parametrize("clause", BEFORE)

@@ -8,14 +8,15 @@ import pytest
 
 from schedproof.history.observations import ExtenderCall, LogTail, PrometheusQuery
 from schedproof.history.world import RESERVED
-from schedproof.judge.rulings.evidence import decision_table, log_tails
+from schedproof.judge.evidence import Decision, Evidence
+from schedproof.judge.rulings.decisions import decision_table
 from schedproof.judge.rulings.ruling import rule_binding
-from schedproof.judge.rulings.timeline import timeline
-from schedproof.judge.verdict import Verdict
+from schedproof.judge.rulings.timeline import log_tails, timeline
 from schedproof.oracle.reason import Reason
 from schedproof.report.run.terminal import explain
 
 from .histories import CONTROL, CONTROL_USER, NODES, HistoryBuilder
+from .verdicts import verdict_of
 
 CASE = "network/least-traffic"
 AGAIN = f"schedproof run mine --clause {CASE}"
@@ -41,7 +42,7 @@ def decided(chosen: str = "node-1") -> HistoryBuilder:
     return h
 
 
-def table(h: HistoryBuilder, **more: Any) -> dict[str, Any]:
+def table(h: HistoryBuilder, **more: Any) -> Decision:
     history = h.history()
     return decision_table(history, history.bindings.get(h.uid("probe-1")), PER_NODE, **more)
 
@@ -50,7 +51,7 @@ def table(h: HistoryBuilder, **more: Any) -> dict[str, Any]:
 
 
 def test_decision_has_a_row_with_all_known_facts_for_each_node() -> None:
-    assert table(decided(), expected="node-2") == {
+    assert table(decided(), expected="node-2").model_dump() == {
         "pod": "sp-tested/probe-1",
         "requests": [{"cpu": "2"}],
         "init": [],
@@ -74,15 +75,15 @@ def test_decision_has_a_row_with_all_known_facts_for_each_node() -> None:
 
 
 def test_chosen_node_that_does_not_exist_has_a_row() -> None:
-    ghost = next(row for row in table(decided("ghost"))["nodes"] if row["node"] == "ghost")
-    assert (ghost["chosen"], ghost["feasible"], ghost["reasons"]) == (True, False, ["does not exist"])
+    ghost = next(row for row in table(decided("ghost")).nodes if row.node == "ghost")
+    assert (ghost.chosen, ghost.feasible, ghost.reasons) == (True, False, ["does not exist"])
 
 
 def test_unbound_pod_is_shown_with_its_requests() -> None:
     h = decided(chosen="")
     shown = table(h, manifest=h.history().manifests[h.uid("probe-1")])
-    assert (shown["pod"], shown["chosen"], shown["requests"]) == ("sp-tested/probe-1", "", [{"cpu": "2"}])
-    assert not any(row["chosen"] for row in shown["nodes"])
+    assert (shown.pod, shown.chosen, shown.requests) == ("sp-tested/probe-1", "", [{"cpu": "2"}])
+    assert not any(row.chosen for row in shown.nodes)
 
 
 def test_decision_has_all_that_adds_up_to_what_the_pod_needs_and_what_is_free() -> None:
@@ -91,13 +92,13 @@ def test_decision_has_all_that_adds_up_to_what_the_pod_needs_and_what_is_free() 
     h.seen()
     h.pod("probe-1", cpu="300m", init=[{"cpu": "600m"}, {"cpu": "700m", "restartPolicy": "Always"}])
     h.expect("probe-1", "bound")
-    (decision,) = h.verdict().evidence["decisions"]
-    assert decision["requests"] == [{"cpu": "300m"}]
-    assert decision["init"] == [
-        {"requests": {"cpu": "600m"}, "sidecar": False}, {"requests": {"cpu": "700m"}, "sidecar": True},
+    (decision,) = h.verdict().evidence.decisions
+    assert decision.requests == [{"cpu": "300m"}]
+    assert [(container.requests, container.sidecar) for container in decision.init] == [
+        ({"cpu": "600m"}, False), ({"cpu": "700m"}, True),
     ]  # fmt: skip
-    assert decision["needed"] == {"cpu": "1000m"}
-    text = " ".join(explain(Verdict(CASE, "required", "failed", "", {"decisions": [decision]}), AGAIN).split())
+    assert decision.needed == {"cpu": "1000m"}
+    text = " ".join(explain(verdict_of(CASE, "required", "failed", "", {"decisions": [decision]}), AGAIN).split())
     assert "requests cpu 300m; init container cpu 600m; sidecar cpu 700m; in all cpu 1000m" in text
     assert "yes: cpu 4000m free of 4000m" in text
 
@@ -107,8 +108,8 @@ def test_decision_has_what_was_varied_on_its_pod() -> None:
     h.pod("probe-1", cpu="2")
     h.records[-2]["varied"] = ["3 containers", "limits (higher)"]
     h.bind("probe-1", "node-1")
-    assert table(h)["varied"] == ["3 containers", "limits (higher)"]
-    text = explain(Verdict(CASE, "required", "failed", "", {"decisions": [table(h)]}), AGAIN)
+    assert table(h).varied == ["3 containers", "limits (higher)"]
+    text = explain(verdict_of(CASE, "required", "failed", "", {"decisions": [table(h)]}), AGAIN)
     assert "requests cpu 2; varied: 3 containers, limits (higher)" in " ".join(text.split())
 
 
@@ -117,7 +118,7 @@ def test_decision_has_what_was_varied_on_its_pod() -> None:
 
 def lines(h: HistoryBuilder, pod: str = "") -> list[str]:
     """Lines of the timeline without their times."""
-    return [line.partition("s  ")[2] for line in timeline(h.history(), CASE, pod).make()]
+    return [line.partition("s  ")[2] for line in timeline(h.history(), CASE, pod)]
 
 
 def test_timeline_is_in_chronological_order() -> None:
@@ -187,7 +188,7 @@ def test_times_count_from_the_start_of_the_case_and_other_cases_are_omitted() ->
     h.end()
     h.begin("core/fit-cpu")
     h.pod("after")
-    assert timeline(h.history(), CASE).make() == ["  +0.010s  harness creates probe pod sp-tested/probe-1"]
+    assert timeline(h.history(), CASE) == ["  +0.010s  harness creates probe pod sp-tested/probe-1"]
 
 
 def test_timeline_of_a_pod_ends_with_its_binding_and_omits_other_pods() -> None:
@@ -228,7 +229,7 @@ def test_middle_of_a_long_timeline_is_cut(count: int, cut: int) -> None:
     for number in range(count):
         h.pod(f"probe-{number}")
     h.end()
-    entries = timeline(h.history(), CASE).make()
+    entries = timeline(h.history(), CASE)
     assert len(entries) == 60 + bool(cut)
     assert [line.strip() for line in entries if "lines" in line] == ([f"... {cut} lines ..."] if cut else [])
     assert entries[0].endswith("probe-0")
@@ -258,7 +259,7 @@ def test_explanation_has_the_guarantee_the_finding_and_the_evidence() -> None:
         "timeline": ["+0.010s  it began"],
         "logs": {"candidate": ["panic: no nodes"]},
     }
-    text = explain(Verdict(CASE, "required", "failed", "1 of 12 probes was wrong", evidence), AGAIN)
+    text = explain(verdict_of(CASE, "required", "failed", "1 of 12 probes was wrong", evidence), AGAIN)
     for part in (
         "network/least-traffic: failed",
         "guarantee: Among the feasible nodes, the node with the least traffic gets the pod, whichever node that is.",
@@ -277,18 +278,18 @@ def test_explanation_has_the_guarantee_the_finding_and_the_evidence() -> None:
 
 
 def test_scores_equal_for_all_nodes_are_omitted() -> None:
-    text = explain(Verdict(CASE, "required", "failed", "", {"decisions": [table(decided())]}), AGAIN)
+    text = explain(verdict_of(CASE, "required", "failed", "", {"decisions": [table(decided())]}), AGAIN)
     assert "score total" in text
     assert "NodeResourcesFit" not in text
 
 
 @pytest.mark.parametrize("text", ["zone In [a, b]", "[bold]x[/bold]", "closes [/nothing]", "[/]", ":smile: [link=x]"])
 def test_shown_text_is_not_interpreted_as_markup(text: str) -> None:
-    decision = table(decided("[/]"))
+    decision = table(decided("[/]")).model_dump()
     for row in decision["nodes"]:
         row |= {"reasons": [text], "feasible": False}
     evidence = {"decisions": [decision], "timeline": [text], "logs": {text: [text]}}
-    shown = explain(Verdict(CASE, "required", "failed", text, evidence), AGAIN)
+    shown = explain(verdict_of(CASE, "required", "failed", text, evidence), AGAIN)
     assert f"finding:   {text}\n" in shown
     assert f"no: {text}" in shown
     assert f"  {text}\n" in shown
@@ -313,8 +314,56 @@ def test_reserved_node_is_shown_only_if_a_pod_was_bound_to_it(chosen: str) -> No
     h = with_own_node(chosen)
     history = h.history()
     ruling = rule_binding(history, history.bindings[h.uid("probe-1")])
-    rows = {row["node"]: row for row in decision_table(history, ruling.binding, ruling.per_node)["nodes"]}
+    rows = {row.node: row for row in decision_table(history, ruling.binding, ruling.per_node).nodes}
     assert set(rows) == {*NODES, chosen}
     assert not any(RESERVED in line for line in lines(h) if line.startswith("node "))
     if chosen == RESERVED:
-        assert rows[RESERVED]["reasons"][0] == "reserved by the harness"
+        assert rows[RESERVED].reasons[0] == "reserved by the harness"
+
+
+# -- what a verdict has of it
+
+
+def test_events_are_told_only_of_what_did_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+    for name in ("timeline", "lanes"):
+        monkeypatch.setattr(f"schedproof.judge.judge.{name}", lambda *_, name=name: told.append(name))
+    h = HistoryBuilder("core/fit-cpu")
+    h.pod("probe-1", cpu="1")
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    verdict = h.verdict()
+    assert (verdict.outcome, verdict.evidence.model_fields_set, told) == ("passed", {"logs"}, [])
+
+
+def test_parts_of_evidence_are_joined_and_the_later_one_counts() -> None:
+    joined = Evidence(logs={"a": ["old"]}, rules=["taints"]) | Evidence(logs={"a": ["new"]}, timeline=[])
+    assert joined.model_dump(exclude_unset=True) == {"logs": {"a": ["new"]}, "rules": ["taints"], "timeline": []}
+
+
+def test_evidence_of_an_earlier_version_lacks_parts_and_fields() -> None:
+    row = {
+        "node": "a",
+        "feasible": True,
+        "reasons": [],
+        "traffic": None,
+        "scores": {},
+        "expected": False,
+        "chosen": True,
+    }
+    decision = {"pod": "p", "requests": [], "expected": "", "chosen": "a", "query": "", "nodes": [row], "gone": 1}
+    evidence = Evidence.model_validate({"decisions": [decision], "of another version": {}})
+    assert (evidence.decisions[0].init, evidence.decisions[0].nodes[0].room, evidence.world) == ([], None, None)
+
+
+def test_a_chosen_node_is_right_if_it_is_feasible_and_expected() -> None:
+    def is_right(*rows: tuple[bool, bool, bool]) -> bool:
+        nodes = [{"node": "", "reasons": [], "chosen": c, "feasible": f, "expected": e} for c, f, e in rows]
+        fields = {"pod": "", "requests": [], "expected": "", "chosen": "", "query": ""}
+        return Decision.model_validate({**fields, "nodes": nodes}).is_right
+
+    assert is_right((True, True, False), (False, True, False)), "no node is expected"
+    assert is_right((True, True, True), (False, True, False))
+    assert not is_right((True, True, False), (False, True, True)), "another node is expected"
+    assert not is_right((True, False, True))
+    assert not is_right((False, True, True))

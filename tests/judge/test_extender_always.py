@@ -75,8 +75,8 @@ def test_hanging_call_belongs_to_the_case_in_which_it_began() -> None:
     history = hung().history()
     assert unscored(history, "network/stale-series") == ""
     assert [call.pod for call in calls(history, "prioritizeVerb", "network/stale-series")] == ["sp-tested/probe-2"]
-    assert not any("probe-1" in line for line in timeline(history, "network/stale-series").make())
-    assert any("no response in 15000 ms" in line for line in timeline(history, "network/prometheus-error").make())
+    assert not any("probe-1" in line for line in timeline(history, "network/stale-series"))
+    assert any("no response in 15000 ms" in line for line in timeline(history, "network/prometheus-error"))
 
 
 def test_extender_that_was_never_called_is_invalid() -> None:

@@ -48,7 +48,7 @@ def test_binding_decided_on_for_an_earlier_pod_of_the_same_name_breaks_no_rule()
     h.attempt("twice", "node-1", code=201, received=received)
     h.place("twice", "node-1")
     told(h.verdict(CLAUSE), "failed", "outdated-binding", "twice")
-    assert "rules" not in h.verdict(CLAUSE).evidence
+    assert "rules" not in h.verdict(CLAUSE).evidence.model_fields_set
     h.bind("waits", "node-2")
     told(h.verdict(CLAUSE), "failed", "infeasible-node", "waits")
 

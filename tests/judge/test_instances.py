@@ -13,6 +13,7 @@ from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.run.rejudge import rejudge
 
 from .histories import HistoryBuilder
+from .verdicts import verdict_of
 
 SELECTED = ["core/fit-cpu", "core/fit-memory", "network/flip", "core/feasible"]
 
@@ -30,7 +31,7 @@ def instance(case: str, *, node: str = "node-1") -> HistoryBuilder:
 
 
 def verdict(outcome: Outcome, number: int, *, stale: bool = False) -> Verdict:
-    return Verdict("core/alive", "required", outcome, f"said by {number}", stale=stale, instance=number)
+    return verdict_of("core/alive", "required", outcome, f"said by {number}", stale=stale, instance=number)
 
 
 def unread() -> list[History]:
@@ -115,8 +116,8 @@ def test_right_that_no_instance_uses_is_unused() -> None:
 
 
 def test_verdict_survives_serialization() -> None:
-    sent = Verdict("core/alive", "required", "passed", "well", {"measured": {"probes": 1.5}}, stale=True, instance=3)
-    assert Verdict.from_json(sent.as_json()) == sent
+    sent = verdict_of("core/alive", "required", "passed", "well", {"measured": {"probes": 1.5}}, stale=True, instance=3)
+    assert Verdict.model_validate_json(sent.as_json()) == sent
 
 
 def test_saved_instances_are_judged_again_as_one_candidate(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_process_that_exits_fails_whatever_its_exit_code(code: int | None, how: 
     h.process("candidate tested", "exited", code=code, log=["panic: no nodes"])
     verdict = h.verdict(ALIVE)
     told(verdict, "failed", "process-exited", "candidate tested", how)
-    assert verdict.evidence["logs"] == {"candidate tested": ["panic: no nodes"]}
+    assert verdict.evidence.logs == {"candidate tested": ["panic: no nodes"]}
 
 
 @pytest.mark.parametrize(("times", "ending"), [(1, "s into the run"), (2, "(and 1 more times)")])

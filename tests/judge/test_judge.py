@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from schedproof.judge.judge import applies, judge, judge_all, shows_nothing_furt
 from schedproof.judge.verdict import Finding, Outcome, Verdict, failed, invalid, passed
 
 from .histories import CAPABILITIES, CLAIMS, EXTENDER, NO_RIGHTS, NODES, HistoryBuilder, told
+from .verdicts import verdict_of
 
 CASE = "core/fit-cpu"
 CLUSTER = RunCluster(name="embedded", nodes=list(NODES), device="eth0", capabilities=sorted(CAPABILITIES))
@@ -295,13 +297,13 @@ def test_only_required_clauses_decide_a_run(
 
 
 def test_serialized_verdict_has_stale_only_if_it_is_stale() -> None:
-    verdict = Verdict("core/binds", "required", "passed", "all well", {"measured": {"n": 1}})
+    verdict = verdict_of("core/binds", "required", "passed", "all well", {"measured": {"n": 1}})
     plain = {
         "id": "core/binds", "level": "required", "outcome": "passed", "summary": "all well",
         "evidence": {"measured": {"n": 1}},
     }  # fmt: skip
-    assert verdict.as_dict() == plain
-    assert dataclasses.replace(verdict, stale=True).as_dict() == {**plain, "stale": True}
+    assert json.loads(verdict.as_json()) == plain
+    assert json.loads(verdict.model_copy(update={"stale": True}).as_json()) == {**plain, "stale": True}
 
 
 def test_judge_that_raises_makes_only_its_own_clause_invalid(
@@ -381,9 +383,9 @@ def test_basic_clauses_and_their_dependencies() -> None:
     assert CATALOGUE["extender/healthz"].stands_on == frozenset()
 
 
-def found(clause: str, code: str, *symptoms: str, outcome: Outcome = "failed", pattern: str = "") -> Verdict:
+def found(clause: str, code: str, *symptoms: str, outcome: Outcome = "failed", pattern: str | None = None) -> Verdict:
     evidence = {"symptoms": [{"kind": kind, "about": "", "text": ""} for kind in symptoms], "pattern": pattern}
-    return Verdict(clause, "required", outcome, "", evidence, code)
+    return verdict_of(clause, "required", outcome, "", evidence, code)
 
 
 @pytest.mark.parametrize(

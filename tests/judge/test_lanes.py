@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from schedproof.history.observations import ExtenderCall, PrometheusQuery
-from schedproof.judge.rulings.evidence import ruled_table
+from schedproof.judge.evidence import Lanes
+from schedproof.judge.rulings.decisions import ruled_table
 from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.rulings.ruling import rule_binding
 
@@ -14,14 +13,13 @@ from .histories import HistoryBuilder
 CASE = "network/least-traffic"
 
 
-def picture(h: HistoryBuilder) -> dict[str, Any]:
-    made: dict[str, Any] = lanes(h.history(), CASE).make()
-    return made
+def picture(h: HistoryBuilder) -> Lanes:
+    return lanes(h.history(), CASE)
 
 
-def lane(made: dict[str, Any], name: str) -> list[tuple[str, str]]:
-    (found,) = [lane_ for lane_ in made["lanes"] if lane_["name"] == name]
-    return [(event["kind"], event["text"]) for event in found["events"]]
+def lane(made: Lanes, name: str) -> list[tuple[str, str]]:
+    (found,) = [lane_ for lane_ in made.lanes if lane_.name == name]
+    return [(event.kind, event.text) for event in found.events]
 
 
 def tried() -> HistoryBuilder:
@@ -43,7 +41,7 @@ def tried() -> HistoryBuilder:
 def test_lane_of_a_pod_shows_waiting_refusal_and_binding() -> None:
     made = picture(tried())
     assert [kind for kind, _ in lane(made, "probe-1")] == ["waits", "refused", "bound"]
-    assert {lane_["name"]: lane_["text"] for lane_ in made["lanes"] if lane_["kind"] == "pod"} == {
+    assert {lane_.name: lane_.text for lane_ in made.lanes if lane_.kind == "pod"} == {
         "probe-1": "bound to node-1", "probe-2": "not bound",
     }  # fmt: skip
 
@@ -54,14 +52,14 @@ def test_requests_have_a_lane_for_each_connection_and_refusals_are_distinguished
     assert [kind for kind, _ in lane(made, "kube-scheduler calls filter")] == ["answered"]
     assert [kind for kind, _ in lane(made, "binds")] == ["refused", "answered"]
     assert [kind for kind, _ in lane(made, "writes")] == ["refused"]
-    assert [request["code"] for request in made["requests"]] == [409, 403, 201], "refusals first"
+    assert [request.code for request in made.requests] == [409, 403, 201], "refusals first"
 
 
 def test_times_are_within_the_case_and_loads_are_as_requested() -> None:
     made = picture(tried())
-    assert [load["traffic"] for load in made["load"]] == [{"node-1": 100.0, "node-2": 1500.0}]
-    for lane_ in made["lanes"]:
-        assert all(0 <= event["at"] <= event["until"] <= made["seconds"] for event in lane_["events"])
+    assert [load.traffic for load in made.load] == [{"node-1": 100.0, "node-2": 1500.0}]
+    for lane_ in made.lanes:
+        assert all(0 <= event.at <= event.until <= made.seconds for event in lane_.events)
 
 
 def test_unbound_pods_are_kept_when_lanes_are_limited() -> None:
@@ -72,8 +70,8 @@ def test_unbound_pods_are_kept_when_lanes_are_limited() -> None:
             h.bind(f"probe-{number}", "node-1")
     h.end()
     made = picture(h)
-    shown = [lane_["name"] for lane_ in made["lanes"] if lane_["kind"] == "pod"]
-    assert (len(shown), made["more"]) == (12, 28)
+    shown = [lane_.name for lane_ in made.lanes if lane_.kind == "pod"]
+    assert (len(shown), made.more) == (12, 28)
     assert "probe-30" in shown
 
 
@@ -82,13 +80,13 @@ def test_harness_pods_have_a_lane_only_if_they_are_not_bound() -> None:
     h.fence()
     h.pod("settle-9", role="settle")
     h.end()
-    assert [lane_["name"] for lane_ in picture(h)["lanes"] if lane_["kind"] == "pod"] == ["settle-9"]
+    assert [lane_.name for lane_ in picture(h).lanes if lane_.kind == "pod"] == ["settle-9"]
 
 
 def test_decision_has_the_free_resources_of_each_node() -> None:
     h = tried()
     history = h.history()
     binding = history.bindings[h.uid("network-least-traffic-probe-1")]
-    rows = ruled_table(rule_binding(history, binding))["nodes"]
-    assert all(set(row["room"]) == {"cpu", "pods"} for row in rows)
-    assert all(row["room"]["cpu"]["asked"] == 100 <= row["room"]["cpu"]["free"] for row in rows)
+    rows = ruled_table(rule_binding(history, binding)).nodes
+    assert all(set(row.room) == {"cpu", "pods"} for row in rows)
+    assert all(row.room["cpu"].asked == 100 <= row.room["cpu"].free for row in rows)

@@ -9,6 +9,7 @@ import pytest
 from schedproof.candidate.claims import Claims, Example
 from schedproof.history.acts import Surfaces
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.evidence import ScoredNode
 from schedproof.normalization.answer import Answer
 from schedproof.normalization.rules import RULES
 from schedproof.report.run.terminal import explain
@@ -42,9 +43,9 @@ def test_evidence_has_the_duration_of_the_search():
     history = tried("normalize/order", "extender", "scheduler")
     history.scoring("extender", (READINGS, RIGHT), asked=103, seconds=2.5, waited=1.5)
     history.scoring("scheduler", (READINGS, RIGHT))
-    first, second = history.verdict().evidence["scorings"]
-    assert (first["asked"], first["seconds"], first["waited"]) == (103, 2.5, 1.5)
-    assert (second["asked"], second["seconds"], second["waited"]) == (0, 0, 0)
+    first, second = history.verdict().evidence.scorings
+    assert (first.asked, first.seconds, first.waited) == (103, 2.5, 1.5)
+    assert (second.asked, second.seconds, second.waited) == (0, 0, 0)
 
 
 def test_failure_on_one_surface_has_its_questions():
@@ -53,9 +54,9 @@ def test_failure_on_one_surface_has_its_questions():
     history.scoring("scheduler", (READINGS, WRONG), id="0a1b2c3d")
     verdict = history.verdict()
     told(verdict, "failed", "wrong-scores", "n1", "n2")
-    shown = verdict.evidence["scorings"][0]
-    assert shown["id"] == "0a1b2c3d"
-    assert shown["questions"][0]["nodes"][1] == {"node": "n2", "reading": "2e+06", "scores": [4]}
+    shown = verdict.evidence.scorings[0]
+    assert shown.id == "0a1b2c3d"
+    assert shown.questions[0].nodes[1] == ScoredNode(node="n2", reading="2e+06", scores=[4])
 
 
 def test_failure_of_normalize_score_shows_raw_scores():
@@ -64,8 +65,8 @@ def test_failure_of_normalize_score_shows_raw_scores():
     history.scoring("normalize-score", ((("n1", 5), ("n2", 5)), answer))
     verdict = history.verdict()
     told(verdict, "failed", "wrong-scores", "n1", "n2", "3", "4")
-    (shown,) = verdict.evidence["scorings"]
-    assert (shown["of"], shown["questions"][0]["nodes"][0]["reading"]) == ("raw score", "7")
+    (shown,) = verdict.evidence.scorings
+    assert (shown.of, shown.questions[0].nodes[0].reading) == ("raw score", "7")
 
 
 def test_summary_states_that_a_failure_is_intermittent():
@@ -159,7 +160,7 @@ def test_surfaces_on_which_the_clause_fails_are_shown_first():
     history.scoring("scheduler", (READINGS, WRONG))
     verdict = history.verdict()
     told(verdict, "failed", "wrong-scores", "scheduler")
-    assert [(scoring["surface"], scoring["holds"]) for scoring in verdict.evidence["scorings"]] == [
+    assert [(scoring.surface, scoring.holds) for scoring in verdict.evidence.scorings] == [
         ("scheduler", False), ("extender", True)
     ]  # fmt: skip
     assert "surface extender, where the clause holds: one of" in explain(verdict, "schedproof run")

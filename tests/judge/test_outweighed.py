@@ -68,7 +68,7 @@ def test_overflowing_weighted_scores_are_not_excused() -> None:
             scored(h, f"probe-{phase}-{number}", ranks(traffic))
     verdict = h.verdict()
     told(verdict, "failed", "probe-not-on-quietest")
-    assert "weight-overflows" in [symptom["kind"] for symptom in verdict.evidence["symptoms"]]
+    assert "weight-overflows" in [symptom.kind for symptom in verdict.evidence.symptoms]
 
 
 def test_outweighed_plugin_is_invalid_like_an_extender() -> None:

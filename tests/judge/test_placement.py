@@ -97,8 +97,8 @@ def test_any_pod_of_the_case_on_an_infeasible_node_fails(role: str) -> None:
     h.bind("wrong", "node-2")
     verdict = h.verdict()
     told(verdict, "failed", "infeasible-node", "wrong", "node-2", "cpu")
-    (decision,) = verdict.evidence["decisions"]
-    assert decision["chosen"] == "node-2"
+    (decision,) = verdict.evidence.decisions
+    assert decision.chosen == "node-2"
 
 
 def test_placement_of_settle_pods_is_not_judged() -> None:
@@ -369,8 +369,8 @@ def test_fitting_pod_not_scheduled_as_claimed_passes() -> None:
 def test_scheduling_a_pod_claimed_not_to_be_scheduled_fails() -> None:
     verdict = unwilling(bound=True).verdict()
     told(verdict, "failed", "bound-against-claim", "alone", "node-1")
-    (decision,) = verdict.evidence["decisions"]
-    assert decision["chosen"] == "node-1"
+    (decision,) = verdict.evidence.decisions
+    assert decision.chosen == "node-1"
 
 
 def test_binding_after_the_wait_does_not_break_the_claim() -> None:

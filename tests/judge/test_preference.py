@@ -40,7 +40,7 @@ from .probing import (
 def test_every_probe_on_the_quietest_node_of_a_full_rotation_passes() -> None:
     verdict = tried().verdict()
     told(verdict, "passed", "", "12 of 12", "4")
-    assert verdict.evidence["measured"] == {"probes": 12, "chance_of_a_random_chooser": pytest.approx(0.25**12)}
+    assert verdict.evidence.measured == {"probes": 12, "chance_of_a_random_chooser": pytest.approx(0.25**12)}
 
 
 @pytest.mark.parametrize("case", [FLIP, REAL, "network/joins", "network/direction"])
@@ -148,11 +148,11 @@ def test_a_single_wrong_probe_fails_and_is_shown() -> None:
 
     verdict = tried(choose=once).verdict()
     told(verdict, "failed", "probe-not-on-quietest", "1 of 12", "sp-tested/probe-2-1")
-    (decision,) = verdict.evidence["decisions"]
-    rows = {row["node"]: row for row in decision["nodes"]}
-    assert [node for node in rows if rows[node]["expected"]] == ["node-3"]
-    assert [node for node in rows if rows[node]["chosen"]] == [seen[7]]
-    assert rows["node-3"]["traffic"] == 100_000
+    (decision,) = verdict.evidence.decisions
+    rows = {row.node: row for row in decision.nodes}
+    assert [node for node in rows if rows[node].expected] == ["node-3"]
+    assert [node for node in rows if rows[node].chosen] == [seen[7]]
+    assert rows["node-3"].traffic == 100_000
 
 
 def test_a_preference_that_does_not_follow_the_swapped_load_fails() -> None:
@@ -338,7 +338,7 @@ def test_summary_names_the_first_inconclusive_probe() -> None:
     """In the first phase, the reading of the previous load is right by coincidence."""
     verdict = tried(shown=lambda _: BEFORE).verdict()
     told(verdict, "invalid", "load-not-shown", "sp-tested/probe-1-0", "9 of 12")
-    assert len(verdict.evidence["decisions"]) == 3
+    assert len(verdict.evidence.decisions) == 3
 
 
 @pytest.mark.parametrize("resolution", [0.49, 0.5])
@@ -395,7 +395,7 @@ def test_few_feasible_nodes_make_a_random_chooser_more_likely() -> None:
     h.seen()
     verdict = flipped(world=h).verdict()
     told(verdict, "invalid", "random-chooser-passes")
-    assert verdict.evidence["measured"]["chance_of_a_random_chooser"] == 0.5**12 >= RANDOM_LIMIT
+    assert verdict.evidence.measured["chance_of_a_random_chooser"] == 0.5**12 >= RANDOM_LIMIT
 
 
 # -- the next best
@@ -480,9 +480,9 @@ def test_probes_with_late_packets_are_left_out_if_the_others_suffice(late: int, 
     verdict = history.verdict()
     assert verdict.outcome == outcome
     assert (
-        verdict.evidence["measured"]["probes"] == 12 - late
+        verdict.evidence.measured["probes"] == 12 - late
         if outcome == "passed"
-        else "measured" not in verdict.evidence
+        else "measured" not in verdict.evidence.model_fields_set
     )
 
 
@@ -530,7 +530,7 @@ def test_probe_after_other_placements_is_excused_by_later_correct_probes(claim: 
     verdict = counted(ANEW, claim).verdict()
     told(verdict, "passed", "", "1")
     # Seven probes after the excused one and seven in the other phase; factor 2 for two more attempts, twice.
-    assert verdict.evidence["measured"]["chance_of_a_random_chooser"] == pytest.approx(4 * 0.25**14)
+    assert verdict.evidence.measured["chance_of_a_random_chooser"] == pytest.approx(4 * 0.25**14)
 
 
 @pytest.mark.parametrize(
@@ -595,7 +595,7 @@ def waited(choose: Choice, *, count: int = 6, apart: bool = True) -> HistoryBuil
 def test_waiting_pods_placed_by_the_current_load_pass() -> None:
     verdict = waited(quietest).verdict()
     told(verdict, "passed", "", "12 of 12")
-    assert verdict.evidence["measured"]["chance_of_a_random_chooser"] == pytest.approx(0.25**12)
+    assert verdict.evidence.measured["chance_of_a_random_chooser"] == pytest.approx(0.25**12)
 
 
 def test_waiting_pods_placed_by_the_load_at_their_creation_fail() -> None:

@@ -157,8 +157,8 @@ def test_any_choice_passes_without_a_claimed_policy(chosen: str) -> None:
 def test_choice_against_the_claimed_policy_fails(policy: str, chosen: str, spec: dict[str, Any], why: str) -> None:
     verdict = missing(policy, chosen, **spec).verdict()
     told(verdict, "failed", "against-on-missing", "probe-1", chosen, policy, why)
-    (decision,) = verdict.evidence["decisions"]
-    assert decision["chosen"] == chosen
+    (decision,) = verdict.evidence.decisions
+    assert decision.chosen == chosen
 
 
 @pytest.mark.parametrize(
@@ -623,7 +623,7 @@ def test_query_count_independent_of_the_number_of_nodes_passes(args: tuple[int, 
     verdict = costing(*args, **changes).verdict()
     mean = args[1] + changes.get("stray", 0) / 3
     told(verdict, "passed", "", f"{args[0]:.1f}", "2", "4", f"{mean:.1f}")
-    assert verdict.evidence["measured"] == {
+    assert verdict.evidence.measured == {
         "queries per pod between 2 of 4 nodes": args[0],
         "queries per pod between 4 of 4 nodes": pytest.approx(mean),
     }

@@ -27,7 +27,7 @@ def test_a_missed_preference_proves_nothing_if_a_metric_is_not_served() -> None:
     verdict = tried(choose=lambda _: "node-2", world=asking(MISSPELT)).verdict()
     told(verdict, "invalid", "metric-not-served", MISSPELT, f"did you mean {RECEIVED}?")
     # The finding names the cause by itself.
-    assert "query-without-result" not in {symptom.kind for symptom in verdict.symptoms}
+    assert "query-without-result" not in {symptom.kind for symptom in verdict.evidence.symptoms}
 
 
 def test_a_metric_like_no_other_has_no_suggestion() -> None:

@@ -153,7 +153,7 @@ def test_name_of_a_refused_arg_is_case_insensitive() -> None:
 def test_accepted_ill_typed_arg_fails() -> None:
     verdict = tried(RANGE, {**PERCENT, "code": None, "log": ["I1121 resolutionPercent taken", "ready"]}).verdict()
     told(verdict, "failed", "wrong-arg-accepted", "resolutionPercent")
-    assert list(verdict.evidence["logs"]) == ["resolutionPercent: {'not': 'of this type'}"]
+    assert list(verdict.evidence.logs) == ["resolutionPercent: {'not': 'of this type'}"]
 
 
 FLAGS = 'I1121 flags.go:64] FLAG: --resolutionPercent="5"'

@@ -24,7 +24,7 @@ EMPTY = '{"status":"success","data":{"resultType":"vector","result":[]}}'
 
 
 def seen(verdict: Verdict) -> list[tuple[str, str]]:
-    return [(symptom["kind"], symptom["about"]) for symptom in verdict.evidence["symptoms"]]
+    return [(symptom.kind, symptom.about) for symptom in verdict.evidence.symptoms]
 
 
 def unbound(*happens: Callable[[HistoryBuilder], object], deadline: str = "bind", **spec: Any) -> Verdict:
@@ -71,9 +71,9 @@ def test_symptom_of_an_exit_names_the_last_request() -> None:
     verdict = unbound(
         lambda h: h.request("list", "nodes", ""), lambda h: h.process(PROGRAM, "exited", code=1, cause="OSError: x")
     )
-    (symptom,) = verdict.evidence["symptoms"]
-    assert "list nodes" in symptom["text"]
-    assert "OSError: x" in symptom["text"]
+    (symptom,) = verdict.evidence.symptoms
+    assert "list nodes" in symptom.text
+    assert "OSError: x" in symptom.text
 
 
 def test_process_stopped_by_the_harness_is_no_symptom() -> None:
@@ -132,7 +132,7 @@ def test_a_fact_explains_a_choice_before_its_pattern(
     fact: Callable[[HistoryBuilder], object], expected: tuple[str, str]
 ) -> None:
     verdict = chosen(fact)
-    assert verdict.evidence["pattern"] == "one-node"
+    assert verdict.evidence.pattern == "one-node"
     assert seen(verdict) == [expected, ("preference", "one-node")]
     (cause,) = causes_of([verdict])
     assert (cause.kind, cause.about) == expected
@@ -194,7 +194,7 @@ def test_refused_or_empty_queries_are_symptoms() -> None:
     error = '{"status":"error","error":"cannot parse timeout"}'
     refused = unbound(lambda h: h.query(status=400, answer=error))
     assert seen(refused) == [("query-refused", "400")]
-    assert "cannot parse timeout" in refused.evidence["symptoms"][0]["text"]
+    assert "cannot parse timeout" in refused.evidence.symptoms[0].text
     empty = '{"status":"success","data":{"resultType":"vector","result":[]}}'
     assert seen(unbound(lambda h: h.query(answer=empty))) == [("query-without-result", "")]
     assert seen(unbound(lambda h: h.query(answer=empty), lambda h: h.query(answer='{"result":[1]}'))) == []
@@ -270,7 +270,7 @@ def test_an_event_without_which_a_world_passes_explains_its_pods(search: dict[st
     h.pod("probe-1", cpu="1")
     h.bind("probe-1", "node-1")
     h.add(WorldSearch(**{"case": h.case, "worlds": 1, **search}))
-    assert [symptom.kind for symptom in h.verdict().symptoms] == kinds
+    assert [symptom.kind for symptom in h.verdict().evidence.symptoms] == kinds
 
 
 def test_ignored_rules_are_listed_by_frequency() -> None:
@@ -286,7 +286,7 @@ def test_ignored_rules_are_listed_by_frequency() -> None:
     verdict = h.verdict()
     assert verdict.code == "infeasible-node"
     assert seen(verdict) == [("rule-ignored", rule) for rule in ("taints", "cordon", "resources")]
-    assert "node-2" in verdict.evidence["symptoms"][1]["text"]
+    assert "node-2" in verdict.evidence.symptoms[1].text
 
 
 def test_passed_verdict_has_no_symptoms() -> None:
@@ -295,7 +295,7 @@ def test_passed_verdict_has_no_symptoms() -> None:
     h.process(PROGRAM, "exited", code=1, cause="OSError")
     h.bind("probe-1", "node-1")
     h.expect("probe-1", "bound")
-    assert "symptoms" not in h.verdict().evidence
+    assert "symptoms" not in h.verdict().evidence.model_fields_set
 
 
 def test_each_kind_of_symptom_has_a_meaning_and_a_remedy() -> None:

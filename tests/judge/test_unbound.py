@@ -127,7 +127,7 @@ def test_timeline_shows_changes_of_nodes_and_connections_by_the_harness() -> Non
     h.add(Halted(case="network/prometheus-down"))
     h.pod("probe", role="outage")
     h.expect("probe", "bound")
-    lines = "\n".join(h.verdict().evidence["timeline"])
+    lines = "\n".join(h.verdict().evidence.timeline)
     expected = (
         "prometheus: down",
         "on-outage: schedule",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schedproof.history.acts import WorldSearch
+from schedproof.judge.evidence import SmallestWorld
 
 from .histories import HistoryBuilder, told
 
@@ -40,9 +41,7 @@ def test_finding_is_the_smallest_failing_world() -> None:
     verdict = searched(h, pods=[h.uid("late")]).verdict()
     told(verdict, "failed", "infeasible-node", "late was bound", f"in a world of {WORDS};", "replay 0a1b2c3d")
     assert "early" not in verdict.summary
-    assert verdict.evidence["world"] == {
-        "id": "0a1b2c3d", "words": WORDS, "file": "worlds/0a1b2c3d.yaml", "worlds": 12,
-    }  # fmt: skip
+    assert verdict.evidence.world == SmallestWorld(id="0a1b2c3d", words=WORDS, file="worlds/0a1b2c3d.yaml", worlds=12)
 
 
 def test_pod_misplaced_once_fails_even_if_the_smallest_world_passes_later() -> None:

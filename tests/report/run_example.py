@@ -14,6 +14,8 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Verdict
 from schedproof.run.result import CandidateResult, RunResult
 
+from ..judge.verdicts import verdict_of
+
 NAME = "least-traffic-extender"
 STARTED = datetime.datetime(2026, 1, 31, 23, 59, 1, tzinfo=datetime.UTC)
 TAINTED = "cordoned: spec.unschedulable is set; taint schedproof.dev/schedproof-reserved:NoSchedule is not tolerated"
@@ -75,7 +77,7 @@ def result() -> RunResult:
         "logs": {f"candidate {NAME}": ["a line of the log " * 12] * 30},
     }  # fmt: skip
     failed = {
-        "network/least-traffic": Verdict(
+        "network/least-traffic": verdict_of(
             "network/least-traffic",
             "required",
             "failed",
@@ -83,11 +85,13 @@ def result() -> RunResult:
             evidence,
             code="probe-not-on-quietest",
         ),
-        "network/flip": Verdict(
+        "network/flip": verdict_of(
             "network/flip", "required", "invalid", "the machine was too slow", evidence, code="answered-late"
         ),
-        "core/cordon": Verdict("core/cordon", "required", "skipped", "this cluster lacks the capability change-nodes"),
-        "extender/rbac-minimal": Verdict("extender/rbac-minimal", "recommended", "failed", "it never lists leases"),
+        "core/cordon": verdict_of(
+            "core/cordon", "required", "skipped", "this cluster lacks the capability change-nodes"
+        ),
+        "extender/rbac-minimal": verdict_of("extender/rbac-minimal", "recommended", "failed", "it never lists leases"),
     }
     run = RunResult(
         7, "embedded", Path("report"), versions={"kubernetes": "v1.36.3"}, started=STARTED, seconds=83.2, jobs=2
@@ -102,7 +106,7 @@ def candidate(name: str, profiles: tuple[str, ...], failed: Mapping[str, Verdict
     claims = Claims(profiles, network=NETWORK)
     verdicts = [
         failed.get(clause)
-        or Verdict(clause, "required", "passed" if _claims(clause, profiles) else "not-claimed", "it holds")
+        or verdict_of(clause, "required", "passed" if _claims(clause, profiles) else "not-claimed", "it holds")
         for clause in CATALOGUE
     ]
     found = Candidate(

@@ -11,11 +11,12 @@ from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import AttachedSpec
 from schedproof.cli.main import main
 from schedproof.foundation.errors import UsageError
-from schedproof.judge.verdict import Verdict
 from schedproof.report.run.changes import changes, describe_changes, load_report
 from schedproof.report.run.files import write_files
 from schedproof.run.document import Report
 from schedproof.run.result import CandidateResult, RunResult
+
+from ..judge.verdicts import verdict_of
 
 CODES = {"failed": "infeasible-node", "invalid": "not-tried", "passed": ""}
 
@@ -23,7 +24,9 @@ CODES = {"failed": "infeasible-node", "invalid": "not-tried", "passed": ""}
 def result(outcomes: dict[str, Any], name: str = "mine", folder: Path = Path("results")) -> RunResult:
     run = RunResult(seed=7, cluster="embedded", folder=folder)
     candidate = Candidate(name=name, scheduler_name=name, attached=AttachedSpec(), path=Path(name, "candidate.yaml"))
-    verdicts = [Verdict(c, "required", outcome, "so", code=CODES.get(outcome, "")) for c, outcome in outcomes.items()]
+    verdicts = [
+        verdict_of(c, "required", outcome, "so", code=CODES.get(outcome, "")) for c, outcome in outcomes.items()
+    ]
     run.candidates[name] = CandidateResult(candidate, tuple(outcomes), verdicts)
     return run
 

@@ -19,9 +19,11 @@ from schedproof.report.run.gaps import gaps
 from schedproof.report.run.terminal import print_conclusion
 from schedproof.run.result import CandidateResult, RunResult
 
+from ..judge.verdicts import verdict_of
+
 
 def verdict(clause: str, outcome: Any, level: Any = "required", **more: Any) -> Verdict:
-    return Verdict(clause, level, outcome, f"it {outcome}; and more", **more)
+    return verdict_of(clause, level, outcome, f"it {outcome}; and more", **more)
 
 
 PASSED = verdict("core/binds", "passed")
@@ -117,7 +119,7 @@ def test_last_line_ends_with_the_file_to_open() -> None:
 
 
 def test_long_finding_is_shortened() -> None:
-    long = Verdict("core/binds", "required", "failed", "pods " * 100)
+    long = verdict_of("core/binds", "required", "failed", "pods " * 100)
     assert len(str(conclude(run(long)))) < 200
 
 
@@ -147,7 +149,7 @@ def test_refused_run_counts_nothing() -> None:
 
 
 def test_conclusion_is_printed_unchanged_on_one_line() -> None:
-    result = run(Verdict("core/binds", "required", "failed", "[bold]x[/bold] " * 5))
+    result = run(verdict_of("core/binds", "required", "failed", "[bold]x[/bold] " * 5))
     stream = io.StringIO()
     print_conclusion(conclude(result), open_console(stream))
     assert stream.getvalue() == f"{conclude(result)}\n"

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.errors import CandidateError
-from schedproof.judge.verdict import Verdict
 from schedproof.report.run.github import append_summary
 
+from ..judge.verdicts import verdict_of
 from .run_example import NAME, result
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def test_text_of_a_candidate_is_escaped(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv(VARIABLE, str(file))
     run = result()
     nasty = "<img src=x> | [a](http://x) `b`\n# heading\n- item"
-    run.candidates[NAME].verdicts = [Verdict("core/binds", "required", "failed", nasty, code="infeasible-node")]
+    run.candidates[NAME].verdicts = [verdict_of("core/binds", "required", "failed", nasty, code="infeasible-node")]
     run.candidates["stock"].error = CandidateError(nasty)
     append_summary(run)
     lines = file.read_text().splitlines()

@@ -12,13 +12,14 @@ from typing import Any
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import AttachedSpec
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.judge.verdict import Verdict
+from schedproof.judge.evidence import Decision, Evidence
 from schedproof.report import templating
 from schedproof.report.run.html import render
 from schedproof.report.run.lane_picture import lane_picture
-from schedproof.report.run.pictures import decision_picture
+from schedproof.report.run.pictures import Picture, decision_picture
 from schedproof.run.result import CandidateResult, RunResult
 
+from ..judge.verdicts import verdict_of
 from . import run_example
 from .run_example import decision, result
 
@@ -94,10 +95,10 @@ def document() -> Wellformed:
         "measured": {"probes": 12},
     }
     verdicts = [
-        Verdict("core/binds", "required", "passed", "fine"),
-        Verdict("network/least-traffic", "required", "failed", NASTY, evidence),
-        Verdict("network/flip", "required", "passed", "holds", stale=True),
-        Verdict("core/fit-cpu", "required", "not-claimed", "not claimed"),
+        verdict_of("core/binds", "required", "passed", "fine"),
+        verdict_of("network/least-traffic", "required", "failed", NASTY, evidence),
+        verdict_of("network/flip", "required", "passed", "holds", stale=True),
+        verdict_of("core/fit-cpu", "required", "not-claimed", "not claimed"),
     ]
     result = RunResult(7, "embedded", Path("report"), versions={"kubernetes": NASTY})
     result.candidates["mine"] = CandidateResult(candidate, tuple(v.clause for v in verdicts), verdicts)
@@ -183,19 +184,23 @@ def test_each_link_of_the_matrix_has_a_section() -> None:
 # -- pictures
 
 
-def rows(picture: dict[str, Any]) -> dict[str, list[str]]:
+def drawn(decision: dict[str, Any]) -> Picture:
+    return decision_picture(Decision.model_validate(decision))
+
+
+def rows(picture: Picture) -> dict[str, list[str]]:
     """Lengths of the bars of each node."""
-    return {row["node"]: [bar.share for bar in row["bars"]] for row in picture["rows"]}
+    return {node.node: [bar.share for bar in bars] for node, bars in picture.rows}
 
 
 def test_decision_has_a_bar_for_each_node_scaled_by_column() -> None:
-    picture = decision_picture(decision(1))
-    assert [column.head for column in picture["columns"]] == [
+    picture = drawn(decision(1))
+    assert [column.head for column in picture.columns] == [
         "traffic B/s", "score extender", "score NodeResourcesFit", "score total", "cpu free",
     ]  # fmt: skip
-    assert all(len(column.bars) == len(picture["nodes"]) for column in picture["columns"])
+    assert all(len(column.bars) == len(picture.of.nodes) for column in picture.columns)
     assert [bars[0] for bars in rows(picture).values()] == ["82%", "90%", "74%", "100%", ""]
-    assert picture["columns"][0].scale == "0 to 134,923"
+    assert picture.columns[0].scale == "0 to 134,923"
 
 
 def test_expected_and_chosen_nodes_are_marked() -> None:
@@ -217,8 +222,8 @@ def test_free_resources_are_shown_if_they_matter_for_the_decision() -> None:
             "node": "a", "feasible": feasible, "reasons": [], "traffic": traffic, "scores": {}, "expected": False,
             "chosen": chosen, "room": room,
         }  # fmt: skip
-        made = decision_picture({**DECISION, "nodes": [row]})
-        return [column.head for column in made["columns"] if column.head.endswith(" free")]
+        made = drawn({**DECISION, "nodes": [row]})
+        return [column.head for column in made.columns if column.head.endswith(" free")]
 
     assert shown(traffic=None, free=300) == ["cpu free"], "it fits, and was not bound"
     assert shown(traffic=1.0, free=300) == [], "it is about traffic"
@@ -227,17 +232,17 @@ def test_free_resources_are_shown_if_they_matter_for_the_decision() -> None:
 
 
 def test_lacking_resources_are_marked_without_colour() -> None:
-    (bar,) = [row["bars"][-1] for row in decision_picture(decision(1))["rows"] if row["node"] == "node-2"]
+    (bar,) = [bars[-1] for node, bars in drawn(decision(1)).rows if node.node == "node-2"]
     assert (bar.short, bar.share, bar.needed, bar.text) == (True, "1%", "2%", "50m of 4000m")
     assert "&#10007; 50m of 4000m" in render(result())
 
 
 def test_decision_of_an_earlier_version_is_shown_without_free_resources() -> None:
-    assert rows(decision_picture(DECISION)) == {"a": ["100%", "100%"], NASTY: ["", ""]}
+    assert rows(drawn(DECISION)) == {"a": ["100%", "100%"], NASTY: ["", ""]}
 
 
 def test_lanes_have_shapes_for_important_events_and_a_path_for_others() -> None:
-    made = lane_picture(run_example.LANES)
+    made = lane_picture(Evidence.model_validate({"lanes": run_example.LANES}).lanes)
     pod, queries = made.lanes
     assert [(shape.kind, shape.x, shape.width) for shape in pod.shapes] == [
         ("waits", 50, 125), ("refused", 100, 0), ("bound", 175, 825),

@@ -10,13 +10,14 @@ import pytest
 from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR
-from schedproof.judge.verdict import Verdict
 from schedproof.report.run.live import LiveReport
 from schedproof.run.result import CandidateResult, RunResult
 
+from ..judge.verdicts import verdict_of
+
 
 def shown(clause: str) -> Any:
-    verdict = Verdict(clause, "required", "passed", "it did")
+    verdict = verdict_of(clause, "required", "passed", "it did")
     return SimpleNamespace(
         user_properties=[("schedproof", verdict.as_json())], when="call", failed=False, duration=0.25,
         nodeid="test_it.py::test_it[stock]",

@@ -10,13 +10,15 @@ import pytest
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import AttachedSpec
 from schedproof.foundation.console import open_console
-from schedproof.judge.verdict import Outcome, Verdict
+from schedproof.judge.verdict import Outcome
 from schedproof.report.run.repeated import Repeated
 from schedproof.run.result import CandidateResult, RunResult
 
+from ..judge.verdicts import verdict_of
+
 
 def run(seed: int, outcome: Outcome, folder: Path = Path("nowhere")) -> RunResult:
-    verdicts = [Verdict("core/binds", "required", "passed", ""), Verdict("core/fit-cpu", "required", outcome, "")]
+    verdicts = [verdict_of("core/binds", "required", "passed", ""), verdict_of("core/fit-cpu", "required", outcome, "")]
     result = RunResult(seed, "embedded", folder)
     candidate = Candidate(name="mine", scheduler_name="mine", attached=AttachedSpec(), path=Path("candidate.yaml"))
     result.candidates["mine"] = CandidateResult(candidate, ("core/binds", "core/fit-cpu"), verdicts)

@@ -22,6 +22,8 @@ from schedproof.report.run.asking import SearchSpeed, search_speeds
 from schedproof.report.run.terminal import print_report
 from schedproof.run.result import CandidateResult, RunResult
 
+from ..judge.verdicts import verdict_of
+
 
 def run(verdicts: dict[str, list[Verdict]], error: CandidateError | None = None) -> RunResult:
     result = RunResult(seed=7, cluster="embedded", folder=Path("results"))
@@ -45,12 +47,12 @@ def row(text: str, clause: str) -> list[str]:
     return [cell.strip() for cell in line.strip("│").split("│")][1:]
 
 
-PASSED = Verdict("core/binds", "required", "passed", "7 pods bound")
+PASSED = verdict_of("core/binds", "required", "passed", "7 pods bound")
 
 
 def test_matrix_has_a_row_for_each_clause_and_a_column_for_each_candidate() -> None:
-    failed = Verdict("core/fit-cpu", "required", "failed", "bound to node-2", code="infeasible-node")
-    stale = Verdict("core/fit-cpu", "required", "passed", "holds", code="outdated-exclusion", stale=True)
+    failed = verdict_of("core/fit-cpu", "required", "failed", "bound to node-2", code="infeasible-node")
+    stale = verdict_of("core/fit-cpu", "required", "passed", "holds", code="outdated-exclusion", stale=True)
     text = printed(run({"one": [PASSED, failed], "two": [stale]}), verbosity=1)
     assert row(text, "core/binds") == ["pass", ""]
     assert row(text, "core/fit-cpu") == ["FAIL", "STALE"]
@@ -62,13 +64,13 @@ def test_matrix_has_a_row_for_each_clause_and_a_column_for_each_candidate() -> N
     [("passed", "pass"), ("excluded", "excluded"), ("skipped", "skip"), ("invalid", "INVALID")],
 )
 def test_every_outcome_has_a_word(outcome: Any, word: str) -> None:
-    result = run({"one": [Verdict("core/binds", "required", outcome, "", code="not-tried")]})
+    result = run({"one": [verdict_of("core/binds", "required", outcome, "", code="not-tried")]})
     assert row(printed(result, verbosity=1), "core/binds") == [word]
 
 
 def test_passed_of_claimed_clauses_are_counted_for_each_profile() -> None:
-    unclaimed = Verdict("core/gang", "required", "not-claimed", "")
-    failed = Verdict("network/flip", "required", "failed", "", code="call-failed")
+    unclaimed = verdict_of("core/gang", "required", "not-claimed", "")
+    failed = verdict_of("network/flip", "required", "failed", "", code="call-failed")
     text = printed(run({"one": [PASSED, unclaimed], "two": [PASSED, PASSED, failed]}))
     lines = [line.split() for line in text.splitlines()]
     assert ["core", "1", "of", "1", "2", "of", "2"] in lines
@@ -86,20 +88,20 @@ def test_claimed_clauses_that_were_not_selected_are_counted() -> None:
 
 
 def test_verbose_output_has_the_matrix_then_findings_then_the_summary() -> None:
-    failed = Verdict("core/binds", "required", "failed", "found so", code="not-bound-in-time")
+    failed = verdict_of("core/binds", "required", "failed", "found so", code="not-bound-in-time")
     text = printed(run({"one": [failed]}), verbosity=1)
     assert text.index("│ core/binds") < text.index("finding:   found so") < text.index("1 cause")
 
 
 def test_quiet_output_is_a_line_for_each_failure() -> None:
-    failed = Verdict("core/fit-cpu", "required", "failed", "bound to node-2")
+    failed = verdict_of("core/fit-cpu", "required", "failed", "bound to node-2")
     assert printed(run({"one": [PASSED, failed]}), verbosity=-1) == "FAIL one core/fit-cpu: bound to node-2\n"
     assert printed(run({"one": [PASSED]}), verbosity=-1) == ""
 
 
 def test_verbose_output_has_every_decision() -> None:
     decisions = [decision([{}, {}, {}]) | {"pod": f"sp-tested/probe-{n}"} for n in range(3)]
-    failed = Verdict("core/binds", "required", "failed", "", {"decisions": decisions}, code="infeasible-node")
+    failed = verdict_of("core/binds", "required", "failed", "", {"decisions": decisions}, code="infeasible-node")
     text = printed(run({"one": [failed]}), verbosity=1)
     assert all(f"sp-tested/probe-{n}" in text for n in range(3))
     assert "more decisions" not in text
@@ -111,7 +113,7 @@ def test_verbose_output_to_a_file_is_not_truncated(monkeypatch: pytest.MonkeyPat
     wide = decision([{}, {}, {}])
     wide["nodes"][0] |= {"feasible": False, "reasons": [reason]}
     stream = io.StringIO()
-    verdict = Verdict("core/binds", "required", "failed", "", {"decisions": [wide]}, code="infeasible-node")
+    verdict = verdict_of("core/binds", "required", "failed", "", {"decisions": [wide]}, code="infeasible-node")
     print_report(run({"one": [verdict]}), open_console(stream), verbosity=1)
     assert all(f"example.com/device-{n}" in stream.getvalue() for n in range(20))
     header = next(line for line in stream.getvalue().splitlines() if "traffic B/s" in line)
@@ -121,13 +123,13 @@ def test_verbose_output_to_a_file_is_not_truncated(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("verdict", "shown"),
     [
-        (Verdict("core/binds", "required", "failed", "found so", code="infeasible-node"), True),
-        (Verdict("core/binds", "required", "invalid", "found so", code="not-tried"), True),
-        (Verdict("core/binds", "required", "passed", "found so", code="outdated-exclusion", stale=True), True),
-        (Verdict("core/binds", "required", "passed", "found so"), False),
-        (Verdict("core/binds", "required", "excluded", "found so"), False),
-        (Verdict("core/binds", "recommended", "failed", "found so"), False),
-        (Verdict("core/binds", "recommended", "invalid", "found so"), False),
+        (verdict_of("core/binds", "required", "failed", "found so", code="infeasible-node"), True),
+        (verdict_of("core/binds", "required", "invalid", "found so", code="not-tried"), True),
+        (verdict_of("core/binds", "required", "passed", "found so", code="outdated-exclusion", stale=True), True),
+        (verdict_of("core/binds", "required", "passed", "found so"), False),
+        (verdict_of("core/binds", "required", "excluded", "found so"), False),
+        (verdict_of("core/binds", "recommended", "failed", "found so"), False),
+        (verdict_of("core/binds", "recommended", "invalid", "found so"), False),
     ],
 )
 def test_evidence_of_decisive_verdicts_is_shown_with_the_command_to_repeat_it(verdict: Verdict, shown: bool) -> None:
@@ -174,7 +176,9 @@ def test_decision_shows_own_score_then_distinguishing_scores_then_the_total() ->
     scores = [
         {"total": 30, "ImageLocality": 3, **alike}, {"total": 20, "ImageLocality": 2, **alike}, {"total": 20, **alike}
     ]  # fmt: skip
-    failed = Verdict("core/binds", "required", "failed", "", {"decisions": [decision(scores)]}, code="infeasible-node")
+    failed = verdict_of(
+        "core/binds", "required", "failed", "", {"decisions": [decision(scores)]}, code="infeasible-node"
+    )
     text = printed(run({"one": [failed]}), verbosity=1)
     header = next(line for line in text.splitlines() if "traffic B/s" in line)
     assert header.replace("┃", " ").split() == [
@@ -196,7 +200,7 @@ def test_on_a_narrow_terminal_only_reasons_are_cut() -> None:
         "feasible": False,
         "reasons": ["this node lacks what the pod selects", "and more: " + "x" * 90],
     }
-    failed = Verdict("core/binds", "required", "failed", "", {"decisions": [wide]}, code="infeasible-node")
+    failed = verdict_of("core/binds", "required", "failed", "", {"decisions": [wide]}, code="infeasible-node")
     lines = printed(run({"one": [failed]})).splitlines()
     at = next(number for number, line in enumerate(lines) if "traffic B/s" in line)
     header, *rows = lines[at : at + 4]
@@ -211,14 +215,14 @@ def test_on_a_narrow_terminal_only_reasons_are_cut() -> None:
 
 def test_total_score_is_shown_even_if_equal_for_all_nodes() -> None:
     decisions = [decision([{"total": 5}, {"total": 5}])]
-    failed = Verdict("core/binds", "required", "failed", "", {"decisions": decisions}, code="infeasible-node")
+    failed = verdict_of("core/binds", "required", "failed", "", {"decisions": decisions}, code="infeasible-node")
     assert "score total" in printed(run({"one": [failed]}))
 
 
 def test_summary_shows_one_decision_of_a_cause_and_few_nodes() -> None:
     first, *others = [decision([{}] * 40) | {"pod": f"sp-tested/probe-{n}"} for n in range(3)]
     evidence = {"decisions": [first, *others]}
-    text = printed(run({"one": [Verdict("core/binds", "required", "failed", "", evidence, code="infeasible-node")]}))
+    text = printed(run({"one": [verdict_of("core/binds", "required", "failed", "", evidence, code="infeasible-node")]}))
     assert "probe-0" in text
     assert "probe-1" not in text
     assert [f"node-{n}" in text for n in (1, 2, 40)] == [True, True, False], "the expected and the chosen one are shown"
@@ -228,7 +232,7 @@ def test_summary_shows_one_decision_of_a_cause_and_few_nodes() -> None:
 def test_summary_has_at_most_a_hundred_lines_and_fits_the_width(candidates: int) -> None:
     text = "a finding of many words " * 30
     verdicts = [
-        Verdict(clause, "required", "failed", text, {"decisions": [decision([{"mine": 1}] * 12)]}, code=code)
+        verdict_of(clause, "required", "failed", text, {"decisions": [decision([{"mine": 1}] * 12)]}, code=code)
         for clause, code in zip(CATALOGUE, itertools.cycle(CODES))
     ]  # fmt: skip
     result = run({f"one-{n}": list(verdicts) for n in range(candidates)})
@@ -247,7 +251,7 @@ SEARCHED = {"surface": "extender", "cases": 107, "id": "", "questions": []}
 def test_speed_of_score_searches_is_shown_with_the_share_of_the_harness() -> None:
     counts = [(100, 2.0, 0.5), (0, 0.0, 0.0), (300, 2.0, 0.5)]
     verdicts = [
-        Verdict(
+        verdict_of(
             "normalize/order", "required", "passed", "holds",
             evidence={"scorings": [{**SEARCHED, "asked": asked, "seconds": seconds, "waited": waited}]},
         )
@@ -260,6 +264,8 @@ def test_speed_of_score_searches_is_shown_with_the_share_of_the_harness() -> Non
 
 def test_search_without_questions_has_no_speed() -> None:
     assert (
-        search_speeds([PASSED, Verdict("normalize/order", "required", "passed", "", evidence={"scorings": [SEARCHED]})])
+        search_speeds(
+            [PASSED, verdict_of("normalize/order", "required", "passed", "", evidence={"scorings": [SEARCHED]})]
+        )
         == []
     )

@@ -13,12 +13,14 @@ from schedproof.judge.verdict import Verdict
 from schedproof.run import causes
 from schedproof.run.causes import causes_of
 
+from ..judge.verdicts import verdict_of
+
 
 def verdict(clause: str, *symptoms: tuple[str, str], code: str = "not-bound-in-time", **more: Any) -> Verdict:
     listed = [{"kind": kind, "about": about, "text": f"{kind} in {clause}"} for kind, about in symptoms]
     rules = [about for kind, about in symptoms if kind == "rule-ignored"]
     evidence = {"symptoms": listed, "rules": rules}
-    return Verdict(clause, "required", more.pop("outcome", "failed"), "so", evidence, code=code, **more)
+    return verdict_of(clause, "required", more.pop("outcome", "failed"), "so", evidence, code=code, **more)
 
 
 def found(*verdicts: Verdict) -> list[tuple[str, str, list[str]]]:
@@ -54,7 +56,7 @@ def test_passed_excluded_and_recommended_clauses_have_no_cause() -> None:
     without_cause = [
         verdict("core/cordon", outcome=outcome) for outcome in ("passed", "excluded", "skipped", "not-claimed")
     ]
-    assert found(*without_cause, Verdict("core/cordon", "recommended", "failed", "", code="not-tried")) == []
+    assert found(*without_cause, verdict_of("core/cordon", "recommended", "failed", "", code="not-tried")) == []
 
 
 def test_a_placement_that_breaks_several_rules_counts_for_each_of_them() -> None:
@@ -131,7 +133,7 @@ def test_causes_of_plain_pods_come_before_frequent_causes_and_unproved_clauses_c
 
 def test_clauses_skipped_because_of_a_clause_count_for_its_cause() -> None:
     skipped = [
-        Verdict(clause, "required", "skipped", "", code="depends-on-failed", depends_on="core/watch-versions")
+        verdict_of(clause, "required", "skipped", "", code="depends-on-failed", depends_on="core/watch-versions")
         for clause in ("core/fit-cpu", "core/fit-memory")
     ]
     taints, ended = ("rule-ignored", "taints"), ("process-ended", "OSError")
@@ -153,7 +155,7 @@ def test_the_order_of_rules_does_not_depend_on_rules_that_random_placements_brea
         for clause in ("core/binds", "core/restart", "core/watch-expired", "core/bind-uid")
     ]
     skipped = [
-        Verdict(clause, "required", "skipped", "", code="depends-on-failed", depends_on="core/requeue-label-changed")
+        verdict_of(clause, "required", "skipped", "", code="depends-on-failed", depends_on="core/requeue-label-changed")
         for clause in ("core/requeue-uncordon", "core/requeue-node-added", "core/requeue-pod-deleted")
     ]
     verdicts.append(verdict("core/requeue-label-changed", ("never-retried", "")))
@@ -164,7 +166,7 @@ def test_the_order_of_rules_does_not_depend_on_rules_that_random_placements_brea
 @pytest.mark.parametrize("seen", [[("query-without-result", "")], []])
 def test_an_unproved_clause_that_others_depend_on_is_the_first_cause(seen: list[tuple[str, str]]) -> None:
     skipped = [
-        Verdict(clause, "required", "skipped", "", code="depends-on-failed", depends_on="network/least-traffic")
+        verdict_of(clause, "required", "skipped", "", code="depends-on-failed", depends_on="network/least-traffic")
         for clause in ("network/flip", "network/window")
     ]
     unproved = verdict("network/least-traffic", *seen, code="no-samples-seen", outcome="invalid")
@@ -177,7 +179,7 @@ def test_an_unproved_clause_that_others_depend_on_is_the_first_cause(seen: list[
 def test_a_process_that_ends_comes_first_whichever_clause_found_it() -> None:
     taints, ended = ("rule-ignored", "taints"), ("process-ended", "OSError")
     skipped = [
-        Verdict(clause, "required", "skipped", "", code="depends-on-failed", depends_on="core/binds")
+        verdict_of(clause, "required", "skipped", "", code="depends-on-failed", depends_on="core/binds")
         for clause in ("core/fit-cpu", "core/fit-memory")
     ]
     assert [kind for kind, _, _ in found(
@@ -187,7 +189,7 @@ def test_a_process_that_ends_comes_first_whichever_clause_found_it() -> None:
 
 
 def test_a_rule_broken_in_a_single_clause_comes_after_a_cause_that_others_depend_on() -> None:
-    skipped = Verdict(
+    skipped = verdict_of(
         "core/requeue-uncordon", "required", "skipped", "", code="depends-on-failed",
         depends_on="core/requeue-label-changed",
     )  # fmt: skip

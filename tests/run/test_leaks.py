@@ -14,7 +14,6 @@ import pytest
 
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import AttachedSpec
-from schedproof.judge.verdict import Verdict
 from schedproof.normalization.effort import Effort
 from schedproof.report.run.conclusion import conclude
 from schedproof.report.run.files import junit, write_files
@@ -22,6 +21,8 @@ from schedproof.report.run.github import _lines
 from schedproof.run.leaks import SoakReport, SoakSamples, soak_report
 from schedproof.run.result import CandidateResult, RunResult
 from schedproof.stimulus.worlds.soak import Soak, SoakSample
+
+from ..judge.verdicts import verdict_of
 
 MIB = 1 << 20
 LEVEL = 60 * MIB
@@ -142,7 +143,7 @@ def test_what_may_not_be_listed_is_left_out() -> None:
 def run(found: Soak, outcome: str = "passed", folder: Path = Path("results")) -> RunResult:
     candidate = Candidate(name="tested", scheduler_name="tested", attached=AttachedSpec(), path=Path("candidate.yaml"))
     result = RunResult(seed=7, cluster="embedded", folder=folder, effort=Effort(soak=found.seconds))
-    verdict = Verdict("core/random-worlds", "required", outcome, f"it {outcome}")  # type: ignore[arg-type]
+    verdict = verdict_of("core/random-worlds", "required", outcome, f"it {outcome}")  # type: ignore[arg-type]
     result.candidates["tested"] = CandidateResult(candidate, ("core/random-worlds",), [verdict], soak=found)
     return result
 

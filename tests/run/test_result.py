@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,15 +20,18 @@ from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Outcome, Verdict
+from schedproof.report.run.changes import load_report
 from schedproof.report.run.files import junit, write_files
 from schedproof.run.result import CandidateResult, RunResult, profile_results
+
+from ..judge.verdicts import verdict_of
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 CLAUSES = ("core/binds", "core/fit-cpu", "core/alive", "network/flip")
 
 
 def verdict(outcome: Outcome, level: Any = "required", *, clause: str = "core/binds", stale: bool = False) -> Verdict:
-    return Verdict(clause, level, outcome, f"it {outcome}", stale=stale)
+    return verdict_of(clause, level, outcome, f"it {outcome}", stale=stale)
 
 
 EVERY = [verdict(outcome, level) for outcome in OUTCOMES for level in ("required", "recommended")]
@@ -165,7 +169,7 @@ def read_report(result: RunResult) -> Any:
 
 def test_the_report_has_the_documented_form(tmp_path: Path) -> None:
     evidence = {"measured": {"probes": 12}, "timeline": ["+0.1s  it began"]}
-    result = run(Verdict("core/binds", "required", "passed", "all well", evidence), folder=tmp_path / "new" / "run")
+    result = run(verdict_of("core/binds", "required", "passed", "all well", evidence), folder=tmp_path / "new" / "run")
     result.versions = {"kubernetes": "v1.36.3"}
     result.timings = {"cluster": 1.23456}
     assert read_report(result) == {
@@ -206,11 +210,20 @@ def test_errors_are_in_the_report_with_their_remedy(tmp_path: Path) -> None:
 
 
 def test_numbers_without_a_json_form_are_written_as_prometheus_writes_them(tmp_path: Path) -> None:
-    numbers = {"nan": float("nan"), "inf": float("inf"), "list": [float("-inf"), 1.5], "flag": True, "none": None}
-    result = run(Verdict("core/binds", "required", "passed", "", {"measured": numbers}), folder=tmp_path)
+    numbers = {"nan": float("nan"), "inf": float("inf"), "whole": 12}
+    node = {"node": "a", "reading": "1", "scores": [float("-inf"), 1.5]}
+    scoring = {"surface": "python", "holds": True, "cases": 1, "questions": [{"nodes": [node]}]}
+    row = {"node": "a", "feasible": True, "reasons": [], "traffic": None, "expected": False, "chosen": True}
+    decision = {"pod": "p", "requests": [], "expected": "", "chosen": "a", "query": "", "nodes": [row]}
+    evidence = {"measured": numbers, "scorings": [scoring], "decisions": [decision]}
+    result = run(verdict_of("core/binds", "required", "passed", "", evidence), folder=tmp_path)
     (clause,) = read_report(result)["candidates"][0]["clauses"]
-    expected = {"nan": "NaN", "inf": "+Inf", "list": ["-Inf", 1.5], "flag": True, "none": None}
-    assert clause["evidence"] == {"measured": expected}
+    assert clause["evidence"] == {
+        "measured": {"nan": "NaN", "inf": "+Inf", "whole": 12},
+        "scorings": [{**scoring, "questions": [{"nodes": [{**node, "scores": ["-Inf", 1.5]}]}]}],
+        "decisions": [decision],
+    }
+    assert math.isnan(load_report(tmp_path).candidates[0].clauses[0].evidence.measured["nan"])
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -225,7 +238,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_text_of_a_candidate_is_escaped_in_the_html_report(tmp_path: Path) -> None:
     markup = "<script>alert('x')</script> & \"quoted\" größer"
     evidence = {"timeline": [markup], "logs": {markup: [markup]}}
-    write_files(run(Verdict("core/alive", "required", "failed", markup, evidence), folder=tmp_path))
+    write_files(run(verdict_of("core/alive", "required", "failed", markup, evidence), folder=tmp_path))
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert text.count("<script") == 1, "the page's own"
     assert text.count("&lt;script&gt;alert") >= 4
@@ -286,7 +299,7 @@ def test_a_testsuite_counts_its_testcases_failures_and_errors() -> None:
 @example("\ufffe\uffff\ud800")
 def test_any_text_of_a_candidate_leaves_the_report_files_readable(tmp_path_factory: Any, text: str) -> None:
     folder = tmp_path_factory.getbasetemp() / "junit"
-    judged = Verdict("core/alive", "required", "failed", text, {"logs": {"candidate": [text]}})
+    judged = verdict_of("core/alive", "required", "failed", text, {"logs": {"candidate": [text]}})
     write_files(run(judged, error=CandidateError(text), folder=folder))
     assert len(list(ET.parse(folder / "junit.xml").iter("testcase"))) == 2
     json.loads((folder / "report.json").read_text())
@@ -300,7 +313,7 @@ def of_clauses(*clauses: str, instances: tuple[int, ...] = (), selected: tuple[s
     result = RunResult(7, "embedded", Path("results"))
     candidate = find_candidate("stock")
     verdicts = [
-        Verdict(clause, "required", "failed", "it failed", instance=instance)
+        verdict_of(clause, "required", "failed", "it failed", instance=instance)
         for clause, instance in zip(clauses, instances or [0] * len(clauses), strict=True)
     ]
     result.candidates["stock"] = CandidateResult(candidate, selected or tuple(CATALOGUE), verdicts)

@@ -10,7 +10,9 @@ from typing import Final, Literal, get_args
 
 import pydantic
 
-from schedproof.documents.json_schema import DRAFT, Schema
+from schedproof.documents.json_schema import DRAFT, DocumentedSchema, Schema
+from schedproof.documents.part import Part
+from schedproof.judge.verdict import ClauseOutcome
 
 SCHEMA: Final = "schedproof.bench/v1"
 
@@ -21,13 +23,7 @@ Limit = Literal["", "faster", "slower", "unknown"]
 """How the scheduler's true speed relates to what an invalid round measured; see `round.Round`."""
 
 
-class Result(pydantic.BaseModel):
-    """A part of the document."""
-
-    model_config = pydantic.ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
-
-
-class LatencySummary(Result):
+class LatencySummary(Part):
     mean: float | None = None
     p50: float | None = None
     p90: float | None = None
@@ -36,7 +32,7 @@ class LatencySummary(Result):
     max: float | None = None
 
 
-class ProcessUsage(Result):
+class ProcessUsage(Part):
     cpu: float
     """CPU time since counting began."""
     peak: float
@@ -45,7 +41,7 @@ class ProcessUsage(Result):
     """CPU time for each pod bound since counting began; missing in older documents."""
 
 
-class OwnMetricsCheck(Result):
+class OwnMetricsCheck(Part):
     """kube-scheduler's own metrics of a round, compared with what the harness measured."""
 
     attempts: int = 0
@@ -58,7 +54,7 @@ class OwnMetricsCheck(Result):
     explanation: str = ""
 
 
-class RoundResult(Result):
+class RoundResult(Part):
     block: int
     order: int | None = None
     """Its position among the rounds of its block."""
@@ -88,7 +84,7 @@ class RoundResult(Result):
     """Rules of placement that were not checked."""
 
 
-class Measured(Result):
+class Measured(Part):
     """A result of a candidate on a workload."""
 
     workload: str
@@ -103,7 +99,7 @@ class InSetting(Measured):
     """The offered rate; null if the mode has no arrival times."""
 
 
-class Histogram(Result):
+class Histogram(Part):
     edges: list[float] = []
     counts: list[int] = []
 
@@ -139,7 +135,7 @@ class Comparison(InSetting):
         return self.ratio if self.ratio and self.ratio > 0 else None
 
 
-class GateResult(Result):
+class GateResult(Part):
     gate: str
     """As written on the command line."""
     outcome: Literal["passed", "failed", "unproved"]
@@ -148,7 +144,7 @@ class GateResult(Result):
     detail: str = ""
 
 
-class KneePoint(Result):
+class KneePoint(Part):
     rate: float
     completed: float | None = None
     p50: float | None = None
@@ -161,7 +157,7 @@ class Knee(Measured):
     points: list[KneePoint] = []
 
 
-class ScalingPoint(Result):
+class ScalingPoint(Part):
     nodes: int
     throughput: float | None = None
     p50: float | None = None
@@ -172,14 +168,14 @@ class Scaling(Measured):
     points: list[ScalingPoint] = []
 
 
-class PhaseTime(Result):
+class PhaseTime(Part):
     name: str
     mean: float
     p50: float | None = None
     p99: float | None = None
 
 
-class TappedLatency(Result):
+class TappedLatency(Part):
     tapped: float | None = None
     """The mean latency of a pod in the pass with taps."""
     untapped: float | None = None
@@ -204,28 +200,20 @@ class QueryCost(Measured):
     """`round_trips` and `bytes`."""
 
 
-class ClauseOutcome(Result):
-    """The verdict of a clause in a report.json, shown beside the measurements."""
+class Conformance(Part):
+    """The verdicts of a report.json on a candidate, shown beside the measurements."""
 
-    id: str
-    level: Literal["required", "recommended"] = "required"
-    outcome: Literal["passed", "failed", "excluded", "not-claimed", "skipped", "invalid"]
-    summary: str = ""
-    stale: bool = False
-
-
-class Conformance(Result):
     name: str
     kind: str = ""
     clauses: list[ClauseOutcome] = []
 
 
-class CandidateSummary(Result):
+class CandidateSummary(Part):
     name: str
     kind: str = ""
 
 
-class WorkloadSummary(Result):
+class WorkloadSummary(Part):
     name: str
     description: str = ""
     source: str = ""
@@ -242,7 +230,7 @@ class BrokenCandidate(Measured):
     """The error."""
 
 
-class MachineSummary(Result):
+class MachineSummary(Part):
     cpu: str | None = None
     cores: int | None = None
     memory: float | None = None
@@ -250,12 +238,12 @@ class MachineSummary(Result):
     python: str | None = None
 
 
-class Ceiling(Result):
+class Ceiling(Part):
     binds_per_second: float | None = None
     """How many bindings the apiserver accepts per second from a client that makes no scheduling decisions."""
 
 
-class BenchRun(Result):
+class BenchRun(Part):
     seed: int | None = None
     cluster: str | None = None
     command: str = ""
@@ -278,7 +266,7 @@ class BenchRun(Result):
     exit_code: int | None = None
 
 
-class BenchDocument(Result):
+class BenchDocument(Part):
     """All results of a benchmark. A list is empty if its kind of result was not measured."""
 
     # Not `schema`: pydantic has a method of that name.
@@ -298,4 +286,8 @@ class BenchDocument(Result):
 
 def bench_schema() -> Schema:
     """Return the JSON Schema of bench.json."""
-    return {"$schema": DRAFT, **BenchDocument.model_json_schema(), "title": f"bench.json ({SCHEMA})"}
+    return {
+        "$schema": DRAFT,
+        **BenchDocument.model_json_schema(schema_generator=DocumentedSchema),
+        "title": f"bench.json ({SCHEMA})",
+    }

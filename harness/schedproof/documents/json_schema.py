@@ -131,14 +131,17 @@ class DocumentedSchema(GenerateJsonSchema):
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> Schema:
         found, model = super().dataclass_schema(schema), schema["cls"]
-        return _with_docstrings(found, model, {field.attribute: name for name, field in fields_of(model).items()})
+        names = {field.name: field.name for field in dataclasses.fields(model)}
+        if issubclass(model, Mapped):
+            names = {field.attribute: name for name, field in fields_of(model).items()}
+        return _with_docstrings(found, model, names)
 
 
 def _with_docstrings(schema: Schema, model: type, names: Mapping[str, Any]) -> Schema:
     """The schema of a model with the docstrings of its fields; `names`: attribute to the name in the schema."""
     texts = {name: text for base in model.__mro__[-2::-1] for name, text in _docstrings(base).items()}
     for attribute, text in texts.items():
-        if attribute in names:
+        if names.get(attribute) in schema["properties"]:
             schema["properties"][names[attribute]]["description"] = inspect.cleandoc(text)
     return schema
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from schedproof.history.record import Model, Number, OfCase, Record
+
+Expected = Literal["bound", "pending", "unwilling"]
+ElectionEvent = Literal["second-started", "first-frozen", "first-thawed", "first-awake", "second-ends"]
+TokenEvent = Literal["found", "replaced", "refused"]
+LoadSource = Literal["packets", "scripted"]
 
 
 class RunCandidate(Model):
@@ -105,8 +110,7 @@ class Selected(Record, kind="selected"):
 class CasePhase(OfCase, kind="case"):
     """A case begins or ends."""
 
-    phase: str
-    """`begin` or `end`."""
+    phase: Literal["begin", "end"]
     early: bool = False
     """At its end: whether a missed deadline ended it early."""
 
@@ -203,8 +207,8 @@ class Expect(OfCase, kind="expect"):
 
     pod: str
     uid: str
-    outcome: str
-    """`bound`, `pending`, or `unwilling`: it fits, but the candidate claims not to schedule it."""
+    outcome: Expected
+    """`unwilling`: it fits, but the candidate claims not to schedule it."""
     rv: int
     """The newest revision that the harness had seen by then."""
     within: Number
@@ -327,10 +331,8 @@ class Resumed(Marked, kind="resumed"):
 class Election(OfCase, kind="election"):
     """An action of the harness on two instances of a candidate that elects a leader."""
 
-    event: str
-    """`second-started`, `first-frozen`, `first-thawed`, `first-awake` (it had time to process what happened meanwhile)
-    or `second-ends`.
-    """
+    event: ElectionEvent
+    """`first-awake`: it had time to process what happened meanwhile."""
     user: str
     """The user name of the second instance."""
 
@@ -338,9 +340,9 @@ class Election(OfCase, kind="election"):
 class AccountTokens(OfCase, kind="tokens"):
     """An action on the tokens in the files of the candidate's ServiceAccounts; see `ApiRequest.credential`."""
 
-    event: str
-    """`found` (the tokens in the files since its last start), `replaced` (from here on the files have other tokens) or
-    `refused` (the found tokens are no longer valid).
+    event: TokenEvent
+    """`found`: the tokens in the files since its last start; `replaced`: from here on the files have other tokens;
+    `refused`: the found tokens are no longer valid.
     """
     credentials: list[str]
     """Ids of the tokens."""
@@ -349,8 +351,7 @@ class AccountTokens(OfCase, kind="tokens"):
 class LineFault(OfCase, kind="fault"):
     """The harness breaks or heals a line of the candidate's."""
 
-    line: str
-    """`prometheus`, `extender` or `apiserver`."""
+    line: Literal["prometheus", "extender", "apiserver"]
     fault: str
     """The fault's name; empty if the line is healed."""
     on: bool
@@ -405,8 +406,7 @@ class NodesLoad(OfCase, kind="load"):
     phase: int
     traffic: dict[str, Number]
     """Bytes per second, by node."""
-    source: str
-    """`packets` or `scripted`."""
+    source: LoadSource
 
 
 class Reading(OfCase, kind="reading"):

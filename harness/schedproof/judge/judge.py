@@ -11,40 +11,50 @@ from pathlib import Path
 
 from schedproof.candidate.claims import Claims
 from schedproof.candidate.profiles import OWN, profile_of
-from schedproof.foundation.visible import visible, visible_in
+from schedproof.foundation.visible import visible_in
 from schedproof.history.acts import LeftOut, RunCluster, Selected, Trouble, Unblocked, Unsupported
 from schedproof.history.history import History
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import ANSWERED, AUDIT, PREFERRED, Clause
-from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.extender_calls import lost_calls
 from schedproof.judge.rulings.lanes import lanes
+from schedproof.judge.rulings.timeline import log_tails, timeline
 from schedproof.judge.symptoms import symptoms
-from schedproof.judge.verdict import JUDGE_RAISED, Finding, Verdict, invalid
+from schedproof.judge.verdict import JUDGE_RAISED, Finding, Outcome, Verdict, invalid
 
 
 def applies(clause: Clause, claims: Claims, cluster: RunCluster) -> Verdict | None:
     """The verdict that needs no trial: not claimed, or impossible on this cluster. None if it must be tried."""
     if unclaimed := why_unclaimed(clause, claims):
-        return Verdict(clause.id, clause.level, "not-claimed", unclaimed, code="not-claimed")
+        return _verdict(clause, "not-claimed", unclaimed, "not-claimed")
     if lacking := sorted(clause.needs - set(cluster.capabilities)):
         summary = f"this cluster lacks the capability {', '.join(lacking)}"
-        return Verdict(clause.id, clause.level, "skipped", summary, code="capability-missing")
+        return _verdict(clause, "skipped", summary, "capability-missing")
     if obstacle := clause.obstacle(claims, cluster):
-        return Verdict(clause.id, clause.level, "skipped", obstacle, code="not-possible-here")
+        return _verdict(clause, "skipped", obstacle, "not-possible-here")
     return None
+
+
+def _verdict(
+    clause: Clause, outcome: Outcome, summary: str, code: str, *, evidence: Evidence | None = None, depends_on: str = ""
+) -> Verdict:
+    return Verdict(
+        clause=clause.id, level=clause.level, outcome=outcome, summary=summary, evidence=evidence or Evidence(),
+        code=code, depends_on=depends_on,
+    )  # fmt: skip
 
 
 def dependent(clause: Clause, cause: str) -> Verdict:
     """The verdict on a clause that was not tried, because it would fail as another clause has."""
     summary = f"not tried: it depends on {cause}, which did not pass"
-    return Verdict(clause.id, clause.level, "skipped", summary, code="depends-on-failed", depends_on=cause)
+    return _verdict(clause, "skipped", summary, "depends-on-failed", depends_on=cause)
 
 
 def unsupported(clause: Clause, lacks: Unsupported) -> Verdict:
     """The verdict on a clause that cannot be tried without what the candidate does not support."""
     summary = f"not tried: it needs {lacks.subject}, and {lacks.clause} is excluded or not claimed"
-    return Verdict(clause.id, clause.level, "skipped", summary, code="depends-on-excluded", depends_on=lacks.clause)
+    return _verdict(clause, "skipped", summary, "depends-on-excluded", depends_on=lacks.clause)
 
 
 def left_out_by(clause: Clause, broken_by: str, ignored: AbstractSet[str]) -> str:
@@ -72,10 +82,10 @@ def shows_nothing_further(verdict: Verdict) -> bool:
         return verdict.outcome == "failed" and verdict.code in ("call-failed", "call-too-slow")
     if verdict.clause not in PREFERRED or verdict.outcome not in ("failed", "invalid"):
         return False
-    kinds = {symptom.kind for symptom in verdict.symptoms}
+    kinds = {symptom.kind for symptom in verdict.evidence.symptoms}
     if verdict.outcome == "invalid":
         return verdict.code == "metric-not-served" or "query-without-result" in kinds
-    return bool(kinds & _FACTS) or verdict.evidence.get("pattern") in _NO_PREFERENCE
+    return bool(kinds & _FACTS) or verdict.evidence.pattern in _NO_PREFERENCE
 
 
 def why_unclaimed(clause: Clause, claims: Claims) -> str:
@@ -90,8 +100,7 @@ def why_unclaimed(clause: Clause, claims: Claims) -> str:
 
 def judge(history: History, clause_id: str) -> Verdict:
     """The verdict on one clause that was tried in this history. Its quotes have secrets removed."""
-    verdict = _judge(history, clause_id)
-    return dataclasses.replace(verdict, summary=visible(verdict.summary), evidence=visible_in(verdict.evidence))
+    return Verdict.model_validate(visible_in(_judge(history, clause_id).model_dump(exclude_unset=True)))
 
 
 def _judge(history: History, clause_id: str) -> Verdict:
@@ -103,31 +112,29 @@ def _judge(history: History, clause_id: str) -> Verdict:
         return dependent(clause, waits_for)
     finding = _unfinished(history, clause)
     if finding is not None:
-        return Verdict(clause.id, clause.level, finding.outcome, finding.summary, code=finding.code)
+        return _verdict(clause, finding.outcome, finding.summary, finding.code)
     # Found out after the end of the case.
     left_out = [kind for record in history.of(LeftOut, clause_id) for kind in record.kinds]
     blocked = any(history.of(Unblocked))
     finding = _safely(clause, history.up_to_end("" if clause.last else clause_id), left_out, blocked=blocked)
     if finding.outcome == "passed" and not clause.last and history.ended_early(clause_id):
         # The judge must find what was missed. Where it does not, its record is not all that was to be tried.
-        finding = invalid(
-            "cut-short", "a deadline was missed, and the rest of the trial was skipped", **finding.evidence
-        )
+        finding = invalid("cut-short", "a deadline was missed, and the rest of the trial was skipped", finding.evidence)
     finding = _unless_lost(history, clause, finding)
     if finding.outcome == "invalid" and cause and cause != clause_id:
         return dependent(clause, cause)
     if finding.outcome != "failed" and (lacks := next(history.of(Unsupported, clause_id), None)) is not None:
         return unsupported(clause, lacks)
-    verdict = Verdict(clause.id, clause.level, finding.outcome, finding.summary, finding.evidence, finding.code)
+    verdict = _verdict(clause, finding.outcome, finding.summary, finding.code, evidence=finding.evidence)
     exclusion = next((e for e in history.exclusions if e.clause == clause_id), None)
     if exclusion is None:
         return verdict
     if verdict.outcome == "failed":
         summary = f"excluded ({exclusion.reason}): {verdict.summary}"
-        return dataclasses.replace(verdict, outcome="excluded", summary=summary)
+        return verdict.model_copy(update={"outcome": "excluded", "summary": summary})
     if verdict.outcome == "passed":
         summary = f"holds, but candidate.yaml excludes it ({exclusion.reason}): remove the exclusion"
-        return dataclasses.replace(verdict, summary=summary, code="outdated-exclusion", stale=True)
+        return verdict.model_copy(update={"summary": summary, "code": "outdated-exclusion", "stale": True})
     return verdict
 
 
@@ -142,7 +149,7 @@ def _unless_lost(history: History, clause: Clause, finding: Finding) -> Finding:
         gap = f"the apiserver could not write {count} events to its audit log"
     elif finding.outcome in ("passed", "failed") and profile_of(clause.id) == "extender":
         gap = lost_calls(history, None if clause.last else clause.id)
-    return invalid("record-incomplete", gap, **finding.evidence) if gap else finding
+    return invalid("record-incomplete", gap, finding.evidence) if gap else finding
 
 
 def _safely(clause: Clause, history: History, left_out: Sequence[str], *, blocked: bool) -> Finding:
@@ -152,14 +159,16 @@ def _safely(clause: Clause, history: History, left_out: Sequence[str], *, blocke
     """
     try:
         finding = clause.judge(history, clause.id)
+        evidence = finding.evidence
         if not clause.last:  # of a whole run, its judge knows which case to show
-            finding = dataclasses.replace(finding, evidence=shown(history, clause.id) | finding.evidence)
-        evidence = finding.shown()
+            evidence = Evidence(logs=log_tails(history, clause.id)) | evidence
+            if finding.outcome != "passed" and not evidence.timeline:
+                evidence |= Evidence(timeline=timeline(history, clause.id))
         if finding.outcome in ("failed", "invalid"):
             seen = symptoms(history, clause.id, finding, whole_run=clause.last, left_out=left_out, blocked=blocked)
-            evidence["symptoms"] = [dataclasses.asdict(symptom) for symptom in seen]
-            if "timeline" in evidence and not clause.last:
-                evidence["lanes"] = lanes(history, clause.id).make()
+            evidence |= Evidence(symptoms=seen)
+            if not clause.last:
+                evidence |= Evidence(lanes=lanes(history, clause.id))
         return dataclasses.replace(finding, evidence=evidence)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
@@ -211,7 +220,7 @@ def _judge_together(histories: Mapping[int, History], clause_id: str) -> Verdict
         # One instance has shown why it was not tried.
         untried = [judge(history, clause_id) for history in histories.values()]
         return next((verdict for verdict in untried if verdict.depends_on), untried[0])
-    verdicts = [dataclasses.replace(judge(history, clause_id), instance=n) for n, history in tried.items()]
+    verdicts = [judge(history, clause_id).model_copy(update={"instance": n}) for n, history in tried.items()]
     return merge(verdicts, lambda: list(tried.values()))
 
 
@@ -236,7 +245,8 @@ def merge(verdicts: Sequence[Verdict], histories: Callable[[], Sequence[History]
         return verdicts[0]
     worst = min(verdicts, key=lambda v: (_WORST_FIRST.index(v.outcome), v.stale, v.instance))
     if worst.outcome not in ("failed", "invalid", "excluded"):
-        return dataclasses.replace(worst, instance=0)
+        return worst.model_copy(update={"instance": 0})
     if CATALOGUE[worst.clause].pooled:
         return judge(pool(histories()), worst.clause)
-    return dataclasses.replace(worst, summary=f"instance {worst.instance} of {len(verdicts)}: {worst.summary}")
+    summary = f"instance {worst.instance} of {len(verdicts)}: {worst.summary}"
+    return worst.model_copy(update={"summary": summary})

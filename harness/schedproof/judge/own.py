@@ -26,5 +26,5 @@ def judge_own(history: History, case: str) -> Finding:
     placed = judge_placement(history, case)
     broken = next(history.of(Asserted, case), None)
     if broken is not None and placed.outcome != "failed":
-        return failed("assertion-failed", str(broken.text), **placed.evidence)
+        return failed("assertion-failed", str(broken.text), placed.evidence)
     return placed

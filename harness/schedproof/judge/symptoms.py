@@ -21,14 +21,15 @@ from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ExtenderCall, LogTail, ProcessEvent
 from schedproof.judge.clauses.network.preference import STAGED
 from schedproof.judge.codes import Code
+from schedproof.judge.evidence import Symptom, SymptomKind
 from schedproof.judge.rulings.extender_calls import configuration, described, no_response
 from schedproof.judge.rulings.in_vain import sent_nothing, tried_none_of_its_own
 from schedproof.judge.rulings.scored import found_something, queries
 from schedproof.judge.rulings.served import NOT_SERVED
 from schedproof.judge.rulings.unbound import refusals
-from schedproof.judge.verdict import JUDGE_RAISED, Finding, Symptom
+from schedproof.judge.verdict import JUDGE_RAISED, Finding
 
-KINDS: Mapping[str, Code] = {
+KINDS: Mapping[SymptomKind, Code] = {
     "process-ended": Code(
         "a process of the candidate ends by itself",
         "fix what its last output names; catch errors per pod, and continue with the next pod",
@@ -98,7 +99,7 @@ _CHOSEN = frozenset({
     "against-claimed-order", "against-on-missing", "best-node-unchanged", "burst-on-one-node", "old-readings-used",
     "outweighed", "preference-ignored", "probe-not-on-quietest", "surfaces-differ", "ties-not-spread", "wrong-scores",
 })  # fmt: skip
-_EXPLAINED: Mapping[str, frozenset[str]] = {
+_EXPLAINED: Mapping[SymptomKind, frozenset[str]] = {
     "process-ended": _UNBOUND | _UNREPORTED | {
         "call-failed", "call-too-slow", "call-unanswered", "does-not-start", "malformed-call-accepted", "no-takeover",
         "not-healthy", "pods-not-counted", "process-exited", "process-restarted",
@@ -119,19 +120,10 @@ _EXPLAINED: Mapping[str, frozenset[str]] = {
     "preference": frozenset({"probe-not-on-quietest"}),
 }  # fmt: skip
 """Codes of findings that a fault can lead to."""
-_STRICT = frozenset(
-    {
-        "blocked",
-        "none-tried",
-        "unbound-with",
-        "weight-overflows",
-        "needs-readings",
-        "outdated",
-        "rule-ignored",
-        "never-retried",
-        "preference",
-    }
-)
+_STRICT: frozenset[SymptomKind] = frozenset({
+    "blocked", "none-tried", "unbound-with", "weight-overflows", "needs-readings", "outdated", "rule-ignored",
+    "never-retried", "preference",
+})  # fmt: skip
 """Faults that leave nothing unproved; each of the others may be the reason for `invalid`, whatever its code."""
 
 _EXCEPTION = re.compile(r"(?<=Error)\b|(?<=Exit)\b|(?<=Exception)\b")
@@ -182,7 +174,7 @@ def symptoms(
     return [symptom for symptom in seen if not (retried_in_vain and symptom.kind == "never-retried")]
 
 
-def _explains(kind: str, finding: Finding) -> bool:
+def _explains(kind: SymptomKind, finding: Finding) -> bool:
     if finding.code == NOT_SERVED and kind == "query-without-result":
         return False  # the finding says more: which metric is missing
     return finding.code in _EXPLAINED[kind] or (finding.outcome == "invalid" and kind not in _STRICT)
@@ -248,7 +240,7 @@ def _refused(history: History, begin: float, end: float, finding: Finding) -> It
 
 def _unanswered(history: History, begin: float, end: float, finding: Finding) -> Iterator[Symptom]:
     """The first call without a usable response; for a choice of nodes, of the calls for the pods that it is about."""
-    about = {decision["pod"] for decision in finding.evidence.get("decisions", ())} if finding.code in _CHOSEN else None
+    about = {decision.pod for decision in finding.evidence.decisions} if finding.code in _CHOSEN else None
     for call in history.of(ExtenderCall):
         if call.by != "scheduler" or call.fault or call.is_redirect or not begin <= call.begun <= end:
             continue
@@ -356,23 +348,23 @@ def _outdated(history: History, finding: Finding) -> list[Symptom]:
     if search is None or not (search.steady and search.events):
         return []
     pods = {pod.name for pod in history.test_pods(search.case)}
-    about = finding.evidence.get("misplaced", ())
+    about = finding.evidence.misplaced
     if not about or not pods.issuperset(about):
         return []
     return [Symptom("outdated", search.events[-1], f"{finding.summary} (in a world of {search.words})")]
 
 
 def _rules(finding: Finding) -> Iterator[Symptom]:
-    for rule in finding.evidence.get("rules", ()):
+    for rule in finding.evidence.rules:
         yield Symptom("rule-ignored", rule, _broken(finding, rule) or finding.summary)
 
 
 def _broken(finding: Finding, rule: str) -> str:
     """A placement that breaks the rule, as far as the finding shows its decision."""
-    for decision in finding.evidence.get("decisions", ()):
-        for row in decision["nodes"]:
-            if row["chosen"] and rule in row["rules"]:
-                return f"{decision['pod']} was bound to {row['node']}: {'; '.join(row['reasons'])}"
+    for decision in finding.evidence.decisions:
+        for row in decision.nodes:
+            if row.chosen and rule in row.rules:
+                return f"{decision.pod} was bound to {row.node}: {'; '.join(row.reasons)}"
     return ""
 
 
@@ -406,8 +398,8 @@ def _why_again(history: History, pod: TestPod, expectation: Expect) -> str:
 
 
 def _preference(finding: Finding) -> Iterator[Symptom]:
-    if pattern := finding.evidence.get("pattern"):
-        yield Symptom("preference", str(pattern), finding.summary)
+    if pattern := finding.evidence.pattern:
+        yield Symptom("preference", pattern, finding.summary)
 
 
 def _quoted(text: str) -> str:

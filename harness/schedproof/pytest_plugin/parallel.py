@@ -157,7 +157,7 @@ class Controller:
             self._dispatcher.basic_ended(test.index, ignored=IGNORED in shown)
         for name, text in report.user_properties:
             if name == _KEY and report.when != "teardown":
-                verdict = Verdict.from_json(str(text))
+                verdict = Verdict.model_validate_json(str(text))
                 self._instances.add(test.candidate, verdict)
                 if self._settings.fail_fast and verdict.did_not_pass:
                     self._dispatcher.stop()

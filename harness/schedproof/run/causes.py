@@ -11,10 +11,10 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE, HEAD_OF_LINE
 from schedproof.judge.codes import CODES, Code
+from schedproof.judge.evidence import Decision
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
 from schedproof.stimulus.variation import KINDS as VARIATIONS
@@ -73,6 +73,7 @@ In the order in which to fix them: what other clauses depend on, what concerns e
 _NO_DECISION = frozenset(KINDS) - {"preference", "outdated", "rule-ignored"}
 """Kinds of causes for which no decision is shown."""
 _KINDS = tuple(KINDS)
+_ENTRIES: Mapping[str, Code] = dict([*CODES.items(), *KINDS.items()])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +115,7 @@ class Cause:
 
     @property
     def _entry(self) -> Code:
-        return KINDS[self.kind] if self.kind in KINDS else CODES[self.kind]
+        return _ENTRIES[self.kind]
 
     @property
     def guarantee(self) -> str:
@@ -126,7 +127,7 @@ class Cause:
         """The most informative verdict: it can be tried alone, is about nothing else, has a decision."""
 
         def turn(verdict: Verdict) -> tuple[object, ...]:
-            rules = verdict.evidence.get("rules", []) if self.kind == "rule-ignored" else [self.about]
+            rules = verdict.evidence.rules if self.kind == "rule-ignored" else [self.about]
             return (
                 CATALOGUE[verdict.clause].last, verdict.outcome != "failed",
                 self._own_clause not in ("", verdict.clause),
@@ -146,27 +147,24 @@ class Cause:
         return VARIATIONS.get(self.about, "") if self.kind == "unbound-with" else ""
 
     @property
-    def decision(self) -> dict[str, Any] | None:
-        """The decision that shows it, in the form of `judge.evidence.decision_table`."""
+    def decision(self) -> Decision | None:
+        """The decision that shows it."""
         return self._decision_of(self.shown_by)
 
-    def _decision_of(self, verdict: Verdict) -> dict[str, Any] | None:
+    def _decision_of(self, verdict: Verdict) -> Decision | None:
         if self.kind in _NO_DECISION:
             return None
-        decisions: list[dict[str, Any]] = verdict.evidence.get("decisions", [])
-        return next(
-            (decision for decision in decisions if self.kind != "rule-ignored" or self.about in _broken_by(decision)),
-            None,
-        )
+        shows = (d for d in verdict.evidence.decisions if self.kind != "rule-ignored" or self.about in _broken_by(d))
+        return next(shows, None)
 
     @property
     def clauses(self) -> list[str]:
         return [verdict.clause for verdict in self.verdicts]
 
 
-def _broken_by(decision: Mapping[str, Any]) -> set[str]:
-    """The rules that a decision breaks; none in reports of earlier versions."""
-    return {rule for row in decision["nodes"] if row["chosen"] for rule in row.get("rules", ())}
+def _broken_by(decision: Decision) -> set[str]:
+    """The rules that a decision breaks."""
+    return {rule for row in decision.nodes if row.chosen for rule in row.rules}
 
 
 def causes_of(verdicts: Sequence[Verdict]) -> list[Cause]:
@@ -191,7 +189,7 @@ def causes_of(verdicts: Sequence[Verdict]) -> list[Cause]:
 
 def _keys(verdict: Verdict) -> list[tuple[str, str]]:
     """The causes of a verdict: all ignored rules, or the first other fault, or its code."""
-    seen = [(symptom.kind, symptom.about) for symptom in verdict.symptoms]
+    seen: list[tuple[str, str]] = [(symptom.kind, symptom.about) for symptom in verdict.evidence.symptoms]
     if verdict.code in _CONFIGURATION:
         return [(verdict.code, "")]
     if rules := [key for key in seen if key[0] == "rule-ignored" and key[1] in _RULES]:
@@ -229,7 +227,7 @@ def _cause(kind: str, about: str, verdicts: tuple[Verdict, ...]) -> Cause:
     shown = cause.shown_by
     texts = [
         symptom.text
-        for symptom in shown.symptoms
+        for symptom in shown.evidence.symptoms
         if symptom.kind == kind and (symptom.about == about or kind == "preference")
     ]
     return dataclasses.replace(cause, text=(texts or [shown.summary])[0])

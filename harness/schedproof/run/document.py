@@ -7,38 +7,15 @@ from typing import Any, Final, Literal
 import pydantic
 
 from schedproof.candidate.kinds import CandidateKind
-from schedproof.documents.json_schema import DRAFT, Schema
-from schedproof.judge.verdict import Outcome
+from schedproof.documents.json_schema import DRAFT, DocumentedSchema, Schema
+from schedproof.documents.part import Part, optional
+from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.run.leaks import SoakReport
 
 SCHEMA: Final = "schedproof.report/v1"
 
 
-class _Part(pydantic.BaseModel):
-    """A part of the document; fields without a value are not written."""
-
-    model_config = pydantic.ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
-
-
-class ClauseReport(_Part):
-    id: str
-    level: Literal["required", "recommended"]
-    outcome: Outcome
-    summary: str
-    """For people: its wording may change."""
-    evidence: dict[str, Any]
-    """`decisions`, `timeline` (not if passed), `logs`, `measured`, `scorings`, `world`, `symptoms`."""
-    code: str = ""
-    """The code of the finding, which does not change; none if it passed."""
-    stale: bool = False
-    """An exclusion whose clause holds after all."""
-    instance: int = pydantic.Field(0, ge=1)
-    """The instance of the candidate, if there are several."""
-    depends_on: str = ""
-    """The failed clause without which this clause is not tried."""
-
-
-class CauseReport(_Part):
+class CauseReport(Part):
     kind: str
     """The kind of fault, which does not change: `process-ended`, `rule-ignored`, ..., or a finding's code."""
     about: str = ""
@@ -55,59 +32,64 @@ class CauseReport(_Part):
     """The command that tries that clause again."""
 
 
-class ProfileReport(_Part):
+class ProfileReport(Part):
     result: Literal["success", "partial", "failure"]
     """`success`: every required clause passed; `failure`: one failed."""
     statistics: dict[Outcome, int]
     """The number of clauses by outcome."""
 
 
-class Window(_Part):
+class Window(Part):
     claimed: float
     tried: float
 
 
-class CandidateReport(_Part):
+class CandidateReport(Part):
     name: str
     kind: CandidateKind
-    window: Window | None = None
+    window: Window | None = optional(None)
     """The window that was tried, if it is not the claimed window."""
     profiles: dict[str, ProfileReport]
-    causes: list[CauseReport] = pydantic.Field(default_factory=list)
+    causes: list[CauseReport] = optional([])
     """The causes of what did not pass, in the order in which to fix them."""
-    clauses: list[ClauseReport]
-    error: str = ""
+    clauses: list[Verdict]
+    error: str = optional("")
     """Why it could not be started."""
-    soak: SoakReport | None = None
+    soak: SoakReport | None = optional(None)
     """What its processes held over time, after `schedproof soak`; soak.json has the samples."""
 
 
-class RunReport(_Part):
+class RunReport(Part):
     seed: int
     """The seed of all random choices."""
     cluster: str
     jobs: int
     """The number of clusters side by side."""
     versions: dict[str, str]
-    started: str = pydantic.Field("", json_schema_extra={"format": "date-time"})
-    seconds: float | None = None
+    started: str = optional("", format="date-time")
+    seconds: float | None = optional(None)
     timings: dict[str, float]
     """By `CANDIDATE CLAUSE`."""
     exit_code: int = pydantic.Field(ge=0, le=3)
     """The exit code, as of `schedproof run`."""
-    error: str = ""
+    error: str = optional("")
 
 
-class Report(_Part):
+class Report(Part):
     version: Literal["schedproof.report/v1"] = pydantic.Field(SCHEMA, alias="schema")
     run: RunReport
     candidates: list[CandidateReport]
 
     def as_dict(self) -> dict[str, Any]:
-        """The document as it is written: the fields that have a value."""
-        return self.model_dump(by_alias=True, exclude_unset=True)
+        """The document as it is written: the fields that have a value, and of the evidence what is no picture."""
+        pictures = {"candidates": {"__all__": {"clauses": {"__all__": {"evidence": {"lanes"}}}}}}
+        return self.model_dump(by_alias=True, exclude_unset=True, exclude=pictures)
 
 
 def report_schema() -> Schema:
     """The JSON Schema of report.json."""
-    return {"$schema": DRAFT, **Report.model_json_schema(), "title": f"report.json ({SCHEMA})"}
+    return {
+        "$schema": DRAFT,
+        **Report.model_json_schema(schema_generator=DocumentedSchema),
+        "title": f"report.json ({SCHEMA})",
+    }

@@ -21,11 +21,12 @@ limits.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import pydantic
 
-from schedproof.documents.json_schema import DRAFT, Schema
+from schedproof.documents.json_schema import DRAFT, DocumentedSchema, Schema
+from schedproof.documents.part import Part
 from schedproof.run.trend import LEVEL, Slope, slope
 from schedproof.stimulus.worlds.soak import Soak, SoakSample
 
@@ -57,11 +58,7 @@ _LEAST: Mapping[Measure, float] = {"memory": 4 << 20, "descriptors": 8, "threads
 """The most growth in the judged part that is no leak: a pool may grow by a few, a heap by some spans."""
 
 
-class _Part(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
-
-
-class Rate(_Part):
+class Rate(Part):
     """A slope and the bounds of its interval; null if the interval is unbounded."""
 
     median: float
@@ -75,7 +72,7 @@ class Rate(_Part):
         return cls(median=found.median * unit, low=low, high=high)
 
 
-class Growth(_Part):
+class Growth(Part):
     """How what a process holds has grown after the warm-up."""
 
     process: str
@@ -92,7 +89,7 @@ class Growth(_Part):
     """Whether the lower bounds of both intervals exceed the limits."""
 
 
-class SoakReport(_Part):
+class SoakReport(Part):
     """The result of a soak."""
 
     seconds: float
@@ -127,20 +124,21 @@ class SoakReport(_Part):
         return [growth for growth in self.growths if growth.leaks]
 
 
-class SoakSamples(_Part):
+class SoakSamples(Part):
     """soak.json: all samples of a soak."""
 
     version: Literal["schedproof.soak/v1"] = pydantic.Field(SOAK_SCHEMA, alias="schema")
     candidate: str
     samples: list[SoakSample]
 
-    def as_dict(self) -> dict[str, Any]:
-        return self.model_dump(by_alias=True)
-
 
 def soak_schema() -> Schema:
     """The JSON Schema of soak.json."""
-    return {"$schema": DRAFT, **SoakSamples.model_json_schema(), "title": f"soak.json ({SOAK_SCHEMA})"}
+    return {
+        "$schema": DRAFT,
+        **SoakSamples.model_json_schema(schema_generator=DocumentedSchema),
+        "title": f"soak.json ({SOAK_SCHEMA})",
+    }
 
 
 def soak_report(soak: Soak) -> SoakReport:

@@ -8,7 +8,7 @@ import datetime
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.profiles import profile_of
@@ -25,7 +25,6 @@ from schedproof.run.document import (
     SCHEMA,
     CandidateReport,
     CauseReport,
-    ClauseReport,
     ProfileReport,
     Report,
     RunReport,
@@ -103,7 +102,7 @@ class CandidateResult:
             return []
         outcomes: dict[str, set[str]] = {}
         for verdict in self.verdicts:
-            outcomes.setdefault(profile_of(verdict.clause), set()).add(verdict.outcome)
+            outcomes.setdefault(verdict.profile, set()).add(verdict.outcome)
         claimed = self.candidate.claims.profiles
         return [profile for profile, found in outcomes.items() if found == {"not-claimed"} and profile in claimed]
 
@@ -120,29 +119,24 @@ class CandidateResult:
 
     def document(self, reproduce: Callable[[Candidate, str], str]) -> CandidateReport:
         """Its part of report.json; `reproduce`: see `RunResult`."""
-        given: dict[str, Any] = {}
         network, claimed = self.candidate.claims.network, self.candidate.claimed_window
-        if network is not None and claimed is not None:
-            given["window"] = Window(claimed=claimed, tried=network.window)
-        if causes := self.causes:
-            given["causes"] = [
-                CauseReport(
-                    kind=cause.kind, about=cause.about, title=cause.title, text=cause.text, remedy=cause.remedy,
-                    clauses=cause.clauses, shown_by=cause.shown_by.clause,
-                    reproduce=reproduce(self.candidate, cause.shown_by.clause),
-                )
-                for cause in causes
-            ]  # fmt: skip
-        if self.error is not None:
-            given["error"] = str(self.error)
-        if (soaked := self.soaked) is not None:
-            given["soak"] = soaked
+        causes = [
+            CauseReport(
+                kind=cause.kind, about=cause.about, title=cause.title, text=cause.text, remedy=cause.remedy,
+                clauses=cause.clauses, shown_by=cause.shown_by.clause,
+                reproduce=reproduce(self.candidate, cause.shown_by.clause),
+            )
+            for cause in self.causes
+        ]  # fmt: skip
         return CandidateReport(
             name=self.candidate.name,
             kind=self.candidate.kind,
+            window=Window(claimed=claimed, tried=network.window) if network and claimed is not None else None,
             profiles=profile_results(self.verdicts),
-            clauses=[_clause_report(verdict) for verdict in self.verdicts],
-            **given,
+            causes=causes,
+            clauses=self.verdicts,
+            error=str(self.error or ""),
+            soak=self.soaked,
         )
 
 
@@ -263,39 +257,27 @@ class RunResult:
 
     def document(self) -> Report:
         """report.json."""
-        given: dict[str, Any] = {}
-        if self.started is not None:
-            given["started"] = self.started.isoformat(timespec="seconds")
-        if self.seconds is not None:
-            given["seconds"] = round(self.seconds, 3)
-        if self.error is not None:
-            given["error"] = str(self.error)
         run = RunReport(
             seed=self.seed,
             cluster=self.cluster,
             jobs=self.jobs,
             versions=self.versions,
             timings={name: round(seconds, 3) for name, seconds in self.timings.items()},
+            started=self.started.isoformat(timespec="seconds") if self.started is not None else "",
+            seconds=round(self.seconds, 3) if self.seconds is not None else None,
             exit_code=self.exit_code,
-            **given,
+            error=str(self.error or ""),
         )
         return Report(
             schema=SCHEMA, run=run, candidates=[result.document(self.reproduce) for result in self.candidates.values()]
         )
 
 
-def _clause_report(verdict: Verdict) -> ClauseReport:
-    """Without what only a picture needs: the record has it, and the timeline tells it."""
-    fields = verdict.as_dict()
-    evidence = {name: value for name, value in verdict.evidence.items() if name != "lanes"}
-    return ClauseReport(**{**fields, "evidence": evidence})
-
-
 def profile_results(verdicts: list[Verdict]) -> dict[str, ProfileReport]:
     """What came of each profile of which something is claimed."""
     grouped: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
-        grouped.setdefault(profile_of(verdict.clause), []).append(verdict)
+        grouped.setdefault(verdict.profile, []).append(verdict)
     results = {}
     for profile, members in grouped.items():
         claimed = [verdict for verdict in members if verdict.outcome != "not-claimed"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime
 import gc
 import shutil
@@ -272,11 +271,11 @@ class Session:
         return verdict
 
     def _judged(self, trial: Trial, clause: str) -> Verdict:
-        return dataclasses.replace(judge(trial.history(), clause), instance=self._instance)
+        return judge(trial.history(), clause).model_copy(update={"instance": self._instance})
 
     def _learn_from(self, verdict: Verdict, trial: Trial) -> None:
         """See what need not be tried, as it would fail by what this clause has shown."""
-        clause, seen = verdict.clause, {symptom.kind for symptom in verdict.symptoms}
+        clause, seen = verdict.clause, {symptom.kind for symptom in verdict.evidence.symptoms}
         if verdict.outcome in ("failed", "invalid") and CATALOGUE[clause].needs_bindings:
             if "process-ended" in seen or (trial.binds_nothing and clause != BINDS):
                 self._suspected_by = clause
@@ -289,7 +288,7 @@ class Session:
         if is_broken and not self.settings.keep_going:
             self._ignored_basics.add(clause)
             trial.recorder.add(Broken(case=clause, basic=True))
-            why = next((symptom.text for symptom in verdict.symptoms), verdict.summary)
+            why = next((symptom.text for symptom in verdict.evidence.symptoms), verdict.summary)
             self._progress.note(f"{clause}: {why.partition('; ')[0]}; clauses that depend on it are not tried")
 
     def _try_no_more(self, trial: Trial, clause: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from schedproof.foundation.deadlines import AGAIN, BIND, LATE, REPORTED, Deadline
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until
-from schedproof.history.acts import Expect, Fence, MadeWay, Missed, Unseen
+from schedproof.history.acts import Expect, Expected, Fence, MadeWay, Missed, Unseen
 from schedproof.judge.rulings.lateness import too_busy
 from schedproof.stimulus.changes.pods import PodChanges
 from schedproof.stimulus.context import CaseOver, Context
@@ -287,7 +287,7 @@ class Expectations:
                 Missed(case=self._clause, what=what, within=due.seconds, deadline=due.name, kept=self._kept)
             )
 
-    def record(self, outcome: str, pods: Sequence[Pod], deadline: Deadline) -> None:
+    def record(self, outcome: Expected, pods: Sequence[Pod], deadline: Deadline) -> None:
         """Record the expected outcome of these pods."""
         self._trial.attachment.report_exits()
         for pod in pods:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
-from typing import Any
 
 from schedproof.candidate.claims import Claims
 from schedproof.history.acts import ScoringSearch, Surfaces
 from schedproof.history.history import History
 from schedproof.judge.clause import Clause
-from schedproof.judge.rulings.evidence import log_tails
+from schedproof.judge.evidence import Evidence, Question, ScoredNode, Scoring
 from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 from schedproof.normalization.agreement import disagreement, undocumented
 from schedproof.normalization.answer import Answer, Readings, readings_from_json
@@ -45,11 +44,11 @@ def judge_scores(history: History, case: str) -> Finding:
         elif not rule.answers and (why := next(filter(None, map(unanswered, answers)), "")):
             unproved.append(f"{search.surface}: no case got an answer; {why}")
     if wrong:
-        return failed("wrong-scores", "; ".join(wrong), **_shown(history, case, told_of))
+        return failed("wrong-scores", "; ".join(wrong), _shown(history, case, told_of))
     if unproved:
-        return invalid("no-scores", "; ".join(unproved), **_shown(history, case))
+        return invalid("no-scores", "; ".join(unproved), _shown(history, case))
     counts = ", ".join(f"{search.surface} {search.cases}" for search in searches)
-    return passed(f"holds in all cases ({counts})", **_shown(history, case))
+    return passed(f"holds in all cases ({counts})", _shown(history, case))
 
 
 @gives("not-applicable", "not-tried", "surfaces-differ")
@@ -62,10 +61,10 @@ def judge_surfaces_agree(history: History, case: str) -> Finding:
         return not_claimed("it offers its scores on fewer than two surfaces")
     compared, wrong = disagreement((search.surface, *_asked(search)) for search in searches)
     if wrong:
-        return failed("surfaces-differ", wrong, **_shown(history, case))
+        return failed("surfaces-differ", wrong, _shown(history, case))
     if not compared:
-        return invalid("not-tried", "no question was asked on two surfaces", **_shown(history, case))
-    return passed(f"{compared} answers are the same on two surfaces", **_shown(history, case))
+        return invalid("not-tried", "no question was asked on two surfaces", _shown(history, case))
+    return passed(f"{compared} answers are the same on two surfaces", _shown(history, case))
 
 
 @gives("example-differs", "not-applicable", "not-tried")
@@ -76,9 +75,9 @@ def judge_documented(history: History, case: str) -> Finding:
     searches = list(history.of(ScoringSearch, case))
     for search in searches:
         if wrong := undocumented(history.claims.examples, *_asked(search)):
-            return failed("example-differs", f"{search.surface}: {wrong}", **_shown(history, case, {search.surface}))
+            return failed("example-differs", f"{search.surface}: {wrong}", _shown(history, case, {search.surface}))
     surfaces = ", ".join(search.surface for search in searches)
-    return passed(f"{len(history.claims.examples)} worked examples hold ({surfaces})", **_shown(history, case))
+    return passed(f"{len(history.claims.examples)} worked examples hold ({surfaces})", _shown(history, case))
 
 
 def no_examples(claims: Claims) -> str:
@@ -114,32 +113,25 @@ def _asked(search: ScoringSearch) -> tuple[tuple[Readings, ...], tuple[Answer, .
     return questions, tuple(Answer.from_dict(answer) for answer in search.answers)
 
 
-def _shown(history: History, case: str, wrong: Collection[str] = ()) -> dict[str, Any]:
-    """`scorings`: on each surface the questions of one case, with the readings and scores of their first nodes.
+def _shown(history: History, case: str, wrong: Collection[str] = ()) -> Evidence:
+    """On each surface the questions of one case, with the readings and scores of their first nodes.
 
-    Also how many questions were `asked`, how many `seconds` that took, and for how many of them answers were awaited
-    (`waited`); all 0 if the answers are those of another clause's search. Surfaces with something `wrong` come first;
-    on the others the clause `holds`.
+    Surfaces with something `wrong` come first; on the others the clause holds.
     """
     searches = sorted(history.of(ScoringSearch, case), key=lambda search: search.surface not in wrong)
     scorings = [
-        {
-            "surface": search.surface,
-            "holds": bool(wrong) and search.surface not in wrong,
-            "cases": search.cases,
-            "id": search.id,
-            "asked": search.asked,
-            "seconds": search.seconds,
-            "waited": search.waited,
-            "of": "raw score" if search.surface == NORMALIZE_SCORE else "traffic B/s",
-            "questions": [
+        Scoring(
+            surface=search.surface, holds=bool(wrong) and search.surface not in wrong, cases=search.cases,
+            id=search.id, asked=search.asked, seconds=search.seconds, waited=search.waited,
+            of="raw score" if search.surface == NORMALIZE_SCORE else "traffic B/s",
+            questions=[
                 _question(_given(search, readings, answer), answer)
                 for readings, answer in zip(*_asked(search), strict=True)
             ],
-        }
+        )
         for search in searches
-    ]
-    return {"scorings": scorings, "logs": log_tails(history, case)}
+    ]  # fmt: skip
+    return Evidence(scorings=scorings)
 
 
 def _given(search: ScoringSearch, readings: Readings, answer: Answer) -> Readings:
@@ -147,25 +139,24 @@ def _given(search: ScoringSearch, readings: Readings, answer: Answer) -> Reading
     return answer.raw or readings if search.surface == NORMALIZE_SCORE else readings
 
 
-def _question(readings: Readings, answer: Answer) -> dict[str, Any]:
+def _question(readings: Readings, answer: Answer) -> Question:
     scores: dict[str, list[float]] = {}
     for node, score in answer.scores:
         scores.setdefault(node, []).append(score)
     carried = dict(readings)
     nodes = list(dict.fromkeys((*carried, *scores)))
-    return {
-        "unanswered": unanswered(answer),
-        "more": max(0, len(nodes) - _SHOWN),
-        "nodes": [
-            # As text: JSON has no NaN.
-            {
-                "node": node,
-                "reading": "no sample" if carried.get(node) is None else f"{carried[node]:g}",
-                "scores": [score if math.isfinite(score) else str(score) for score in scores.get(node, ())],
-            }
+    return Question(
+        unanswered=unanswered(answer),
+        more=max(0, len(nodes) - _SHOWN),
+        nodes=[
+            ScoredNode(
+                node=node,
+                reading="no sample" if carried.get(node) is None else f"{carried[node]:g}",
+                scores=[score if math.isfinite(score) else str(score) for score in scores.get(node, ())],
+            )
             for node in nodes[:_SHOWN]
         ],
-    }
+    )
 
 
 _SCORES = "scheduler framework: ScorePlugin, NormalizeScore; extender API: HostPriorityList"

@@ -13,9 +13,10 @@ from schedproof.history.audit_order import READING
 from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
 from schedproof.judge.clause import AUDIT, Clause
-from schedproof.judge.rulings.evidence import log_tails
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.extender_calls import never_called
 from schedproof.judge.rulings.other_ways import not_done_otherwise
+from schedproof.judge.rulings.timeline import log_tails
 from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 _RBAC_GROUPS = frozenset({"rbac.authorization.k8s.io", "*"})
@@ -148,8 +149,10 @@ def judge_rbac_sufficient(history: History, case: str) -> Finding:
             "forbidden-request",
             f"it was refused to {verb} {about}: {_field(history, needed[0])} does not grant that ({len(needed)} "
             "requests" + (f"; also {', '.join(others)})" if others else ")"),
-            timeline=[f"{' '.join(_kind(request))} {request.name}: 403" for request in needed[:20]],
-            logs=log_tails(history, case),
+            Evidence(
+                timeline=[f"{' '.join(_kind(request))} {request.name}: 403" for request in needed[:20]],
+                logs=log_tails(history, case),
+            ),
         )
     if _never_called(history):
         return _no_request(history)
@@ -169,7 +172,7 @@ def judge_rbac_dangerous(history: History, _case: str) -> Finding:
         return failed(
             "dangerous-right",
             f"it may {dangerous[0]}: {dangerous[0].danger}{more}",
-            timeline=[f"{right}: {right.danger}" for right in dangerous[:20]],
+            Evidence(timeline=[f"{right}: {right.danger}" for right in dangerous[:20]]),
         )
     return passed(f"{len(declared)} rights declared, none that no scheduler needs")
 

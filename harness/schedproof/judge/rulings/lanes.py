@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
 
 from schedproof.history.acts import Accepted, Halted, Lift, LineFault, NodesLoad, Resumed, Tolerates
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.history import Attempt, History, TestPod
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent, PrometheusQuery
+from schedproof.judge.evidence import EventKind, Lane, LaneEvent, LaneKind, Lanes, Load, RequestCount
 from schedproof.judge.rulings.timeline import describe_process, node_changes
-from schedproof.judge.verdict import Later
 
 _PODS = 12
 """The largest number of lanes of pods."""
@@ -26,23 +26,9 @@ _FENCING = frozenset({"sentinel", "settle", "control"})
 """Roles of pods that the harness creates for itself: they have a lane if they waited in vain or were refused."""
 _ENDS = frozenset({"exited", "replaced"})
 
-_Event = dict[str, Any]
 
-
-def lanes(history: History, case: str) -> Later:
-    """The case as a picture: times are seconds since its begin.
-
-    `seconds` (its length), `load` (`at`, `traffic`: bytes per second by node), `requests` (of the candidate to the
-    apiserver, counted: `request`, `code`, `count`, refusals first), `lanes`, and how many pods have none (`more`).
-
-    A lane: `name`, `kind` (`pod`, `requests` or `harness`), `text` (the result), `events`, `more` (how many events are
-    left out). An event: `at`, `until` (the same if it has no length), `kind` (`waits`, `bound`, `answered`, `refused`
-    for all that failed, or `done`), `text`.
-    """
-    return Later(lambda: _picture(history, case))
-
-
-def _picture(history: History, case: str) -> dict[str, Any]:
+def lanes(history: History, case: str) -> Lanes:
+    """The case as a picture."""
     begin, end = history.span(case)
     clock = _Clock(begin, end)
     pods = [pod for pod in history.test_pods(case) if pod.role not in _FENCING or _troubled(history, pod)]
@@ -52,13 +38,10 @@ def _picture(history: History, case: str) -> dict[str, Any]:
         *(_lane(name, "requests", events, clock) for name, events in _requests(history, case).items()),
         *(_lane(name, "harness", events, clock) for name, events in _harness(history, case, end).items()),
     ]
-    return {
-        "seconds": round(end - begin, 3),
-        "load": [{"at": clock.at(load.at), "traffic": load.traffic} for load in history.of(NodesLoad, case)],
-        "lanes": [lane for lane in found if lane["events"]],
-        "requests": _counted(history, begin, end),
-        "more": len(pods) - len(shown),
-    }
+    return Lanes(
+        round(end - begin, 3), [Load(clock.at(load.at), load.traffic) for load in history.of(NodesLoad, case)],
+        [lane for lane in found if lane.events], _counted(history, begin, end), len(pods) - len(shown),
+    )  # fmt: skip
 
 
 class _Clock:
@@ -70,24 +53,22 @@ class _Clock:
     def at(self, moment: float) -> float:
         return round(min(max(moment, self._begin), self._end) - self._begin, 3)
 
-    def meets(self, event: _Event) -> bool:
-        return bool(event["until"] >= self._begin and event["at"] <= self._end)
+    def meets(self, event: LaneEvent) -> bool:
+        return event.until >= self._begin and event.at <= self._end
+
+    def timed(self, event: LaneEvent) -> LaneEvent:
+        return dataclasses.replace(event, at=self.at(event.at), until=self.at(event.until))
 
 
-def _lane(name: str, kind: str, events: Iterable[_Event], clock: _Clock, text: str = "") -> dict[str, Any]:
-    within = sorted((event for event in events if clock.meets(event)), key=lambda event: event["at"])
-    kept = {id(event) for event in sorted(within, key=lambda event: event["kind"] != "refused")[:_EVENTS]}
-    return {
-        "name": name, "kind": kind, "text": text, "more": len(within) - len(kept),
-        "events": [
-            {**event, "at": clock.at(event["at"]), "until": clock.at(event["until"])}
-            for event in within if id(event) in kept
-        ],
-    }  # fmt: skip
+def _lane(name: str, kind: LaneKind, events: Iterable[LaneEvent], clock: _Clock, text: str = "") -> Lane:
+    within = sorted((event for event in events if clock.meets(event)), key=lambda event: event.at)
+    kept = {id(event) for event in sorted(within, key=lambda event: event.kind != "refused")[:_EVENTS]}
+    shown = [clock.timed(event) for event in within if id(event) in kept]
+    return Lane(name, kind, text, len(within) - len(kept), shown)
 
 
-def _event(at: float, kind: str, text: str, until: float | None = None) -> _Event:
-    return {"at": at, "until": at if until is None else until, "kind": kind, "text": text[:_TEXT]}
+def _event(at: float, kind: EventKind, text: str, until: float | None = None) -> LaneEvent:
+    return LaneEvent(at, at if until is None else until, kind, text[:_TEXT])
 
 
 # -- pods
@@ -131,7 +112,7 @@ def _bound_at(history: History, pod: TestPod) -> float | None:
     return placed if placed is not None or binding is None else binding.at
 
 
-def _pod(history: History, pod: TestPod, end: float) -> Iterator[_Event]:
+def _pod(history: History, pod: TestPod, end: float) -> Iterator[LaneEvent]:
     bound, ending = _bound_at(history, pod), history.endings.get(pod.uid)
     gone = ending.at if ending is not None else end
     if home := _home(history, pod):
@@ -168,9 +149,9 @@ def _outcome_of(history: History, pod: TestPod, end: float) -> str:
 # -- requests
 
 
-def _requests(history: History, case: str) -> dict[str, list[_Event]]:
+def _requests(history: History, case: str) -> dict[str, list[LaneEvent]]:
     """By line: the requests of the candidate, or of kube-scheduler for it."""
-    found: dict[str, list[_Event]] = collections.defaultdict(list)
+    found: dict[str, list[LaneEvent]] = collections.defaultdict(list)
     for record in history.records_since(case):
         if isinstance(record, PrometheusQuery):
             found["asks Prometheus"].append(_query(record))
@@ -183,13 +164,13 @@ def _requests(history: History, case: str) -> dict[str, list[_Event]]:
     return dict(sorted(found.items()))
 
 
-def _query(query: PrometheusQuery) -> _Event:
+def _query(query: PrometheusQuery) -> LaneEvent:
     answered = query.status == HTTPStatus.OK and not query.fault
     text = f"{_answer(query.status, query.fault)}: {query.request}"
     return _event(query.begun, "answered" if answered else "refused", text, query.at)
 
 
-def _call(call: ExtenderCall) -> tuple[str, _Event]:
+def _call(call: ExtenderCall) -> tuple[str, LaneEvent]:
     wrong = call.fault or call.unreadable or call.error
     answered = call.status == HTTPStatus.OK and not wrong
     by = "the harness" if call.by == "harness" else "kube-scheduler"
@@ -201,7 +182,7 @@ def _answer(status: int, fault: str) -> str:
     return (str(status) if status else "no answer") + (f" (harness: {fault})" if fault else "")
 
 
-def _api(history: History, request: ApiRequest) -> Iterator[tuple[str, _Event]]:
+def _api(history: History, request: ApiRequest) -> Iterator[tuple[str, LaneEvent]]:
     """The candidate's writes, and all its refused requests."""
     refused = request.code >= HTTPStatus.BAD_REQUEST
     if request.user not in history.candidate_users or (request.verb in READING and not refused):
@@ -212,23 +193,23 @@ def _api(history: History, request: ApiRequest) -> Iterator[tuple[str, _Event]]:
     target = request.fields.get("target", {}).get("name") if request.resource in BINDINGS else None
     text = f"{what}{f' to {target}' if target else ''}: {request.code}"
     received, completed = history.order.times(request)
-    kind = "refused" if refused else "answered"
+    kind: EventKind = "refused" if refused else "answered"
     yield "binds" if request.resource in BINDINGS else "writes", _event(received, kind, text, completed)
 
 
-def _counted(history: History, begin: float, end: float) -> list[dict[str, Any]]:
+def _counted(history: History, begin: float, end: float) -> list[RequestCount]:
     counts: collections.Counter[tuple[str, int]] = collections.Counter()
     for request in history.requests():
         if request.user in history.candidate_users and begin <= history.order.times(request)[1] <= end:
             counts[f"{request.verb} {request.resource or request.path}", request.code] += 1
     ordered = sorted(counts.items(), key=lambda item: (item[0][1] < HTTPStatus.BAD_REQUEST, -item[1], item[0]))
-    return [{"request": what, "code": code, "count": count} for (what, code), count in ordered[:_REQUESTS]]
+    return [RequestCount(what, code, count) for (what, code), count in ordered[:_REQUESTS]]
 
 
 # -- the harness
 
 
-def _harness(history: History, case: str, end: float) -> Mapping[str, list[_Event]]:
+def _harness(history: History, case: str, end: float) -> Mapping[str, list[LaneEvent]]:
     found = {
         f"the line to {line} is broken": list(_faults(history, case, line, end))
         for line in sorted({fault.line for fault in history.of(LineFault, case)})
@@ -248,7 +229,7 @@ def _harness(history: History, case: str, end: float) -> Mapping[str, list[_Even
     return found
 
 
-def _faults(history: History, case: str, line: str, end: float) -> Iterator[_Event]:
+def _faults(history: History, case: str, line: str, end: float) -> Iterator[LaneEvent]:
     faults = [fault for fault in history.of(LineFault, case) if fault.line == line]
     for place, fault in enumerate(faults):
         if fault.on:

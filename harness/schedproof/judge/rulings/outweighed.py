@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from schedproof.candidate.kinds import weighed_beyond_int64
 from schedproof.candidate.scheduler_config import DEFAULT_PLUGINS, own_plugin, profile_of
 from schedproof.history.history import History
-from schedproof.judge.rulings.evidence import pod_scores
+from schedproof.judge.rulings.decisions import pod_scores
 from schedproof.judge.rulings.extender_calls import configuration as extender_configuration
 from schedproof.judge.rulings.ruling import Ruling
 

@@ -46,7 +46,7 @@ def unless_not_served(judge: Callable[[History, str], Finding]) -> Callable[[His
         if finding.code not in _FOLLOW:
             return finding
         query, metric = unserved(history, case)
-        return invalid(NOT_SERVED, _said(history, query, metric), **finding.evidence) if metric else finding
+        return invalid(NOT_SERVED, _said(history, query, metric), finding.evidence) if metric else finding
 
     return gives(NOT_SERVED, also=[judge])(judged)
 

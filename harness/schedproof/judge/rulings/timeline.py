@@ -36,6 +36,7 @@ from schedproof.history.observations import (
     EndpointAnswer,
     ExtenderCall,
     LeaseHolder,
+    LogTail,
     Manifest,
     ProcessEvent,
     PrometheusQuery,
@@ -44,22 +45,17 @@ from schedproof.history.observations import (
 )
 from schedproof.history.record import Record
 from schedproof.history.world import RESERVED, key
-from schedproof.judge.verdict import Later
 from schedproof.oracle.resources import allocatable, amount_of, needed
 
 _MOST = 60
 """Lines."""
 
 
-def timeline(history: History, case: str, pod: str = "") -> Later:
-    """The events from the case's begin to its end: a list of lines, shortened in the middle if it is long.
+def timeline(history: History, case: str, pod: str = "") -> list[str]:
+    """The events from the case's begin to its end: a line each, shortened in the middle if there are many.
 
     With `pod`, only events until it was bound that concern that pod, or none in particular.
     """
-    return Later(lambda: _lines(history, case, pod))
-
-
-def _lines(history: History, case: str, pod: str) -> list[str]:
     begin, end = history.span(case)
     if pod:
         end = min([end, *(attempt.completed for attempt in history.attempts if attempt.pod == pod)])
@@ -81,6 +77,12 @@ def _lines(history: History, case: str, pod: str) -> list[str]:
         half = _MOST // 2
         lines = [*lines[:half], f"          ... {len(lines) - _MOST} lines ...", *lines[-half:]]
     return lines
+
+
+def log_tails(history: History, case: str) -> dict[str, list[str]]:
+    """The last lines of the candidate's logs at the case's end, and of processes that ended unexpectedly."""
+    tails = {record.name: record.lines for record in history.of(LogTail, case)}
+    return tails | {record.name: record.log for record in history.of(ProcessEvent) if record.log}
 
 
 def _moment(history: History, record: Record) -> float:

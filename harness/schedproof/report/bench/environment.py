@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from schedproof.benchmark.results import BenchDocument, MachineSummary
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.judge.verdict import Verdict
+from schedproof.judge.verdict import ClauseOutcome
 from schedproof.report import templating
 from schedproof.report.bench.document import METRICS, candidates, trials, typical
 from schedproof.report.bench.markup import TableRow, number, table
@@ -16,13 +16,7 @@ from schedproof.report.run.matrix import has_section, matrix
 
 def conformance(document: BenchDocument) -> Markup:
     """Show the matrix of `schedproof run`, and a line for each verdict that failed, is invalid, excluded or stale."""
-    judged = {
-        candidate.name: [
-            Verdict(clause.id, clause.level, clause.outcome, clause.summary, stale=clause.stale)
-            for clause in candidate.clauses
-        ]
-        for candidate in document.conformance or ()
-    }
+    judged = {candidate.name: candidate.clauses for candidate in document.conformance or ()}
     if not judged:
         return Markup()
     broken = [
@@ -96,6 +90,6 @@ def _cpu(host: MachineSummary) -> str | None:
     return ", ".join(part for part in (cores, host.cpu) if part) or None
 
 
-def _guarantee(verdict: Verdict) -> str:
+def _guarantee(verdict: ClauseOutcome) -> str:
     clause = CATALOGUE.get(verdict.clause)
     return clause.guarantee if clause is not None else ""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from schedproof.benchmark.results import BenchDocument
+from schedproof.documents.part import replace_infinite
 from schedproof.foundation.disk import FREE_SPACE
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.private import make_private, open_private, write_private
@@ -67,16 +67,9 @@ def write_pods(rows: Iterable[Sequence[Any]], folder: Path) -> int:
 
 
 def _as_json(document: BenchDocument) -> str:
-    return json.dumps(_finite(document.model_dump(by_alias=True, exclude_unset=True)), indent=1, allow_nan=False) + "\n"
-
-
-def _finite(value: Any) -> Any:
-    """Replace NaN and infinities, which JSON cannot represent and which measured nothing, by None."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    # NaN and infinities measured nothing.
+    known = replace_infinite(document.model_dump(by_alias=True, exclude_unset=True), lambda _: None)
+    return json.dumps(known, indent=1, allow_nan=False) + "\n"
 
 
 def _cannot_write(folder: Path, error: OSError) -> HostError:

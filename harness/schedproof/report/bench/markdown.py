@@ -82,7 +82,7 @@ def _worries(found: Sequence[BenchTrial]) -> list[str]:
 
 def _broken(document: BenchDocument) -> list[str]:
     return [
-        f"**{clause.outcome}**: {_text(candidate.name)}, `{clause.id}`: {_text(clause.summary)}"
+        f"**{clause.outcome}**: {_text(candidate.name)}, `{clause.clause}`: {_text(clause.summary)}"
         for candidate in document.conformance or ()
         for clause in candidate.clauses
         if clause.outcome in ("failed", "invalid")

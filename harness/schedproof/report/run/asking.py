@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from schedproof.judge.evidence import Scoring
 from schedproof.judge.verdict import Verdict
 
 
@@ -36,14 +36,14 @@ def search_speeds(verdicts: Iterable[Verdict]) -> list[SearchSpeed]:
     """Return the speed on each surface that was searched, in order of first use; ignores verdicts without a search."""
     found: dict[str, SearchSpeed] = {}
     for verdict in verdicts:
-        for scoring in verdict.evidence.get("scorings", ()):
-            if scoring.get("seconds"):
-                found[scoring["surface"]] = _added(found.get(scoring["surface"]), scoring)
+        for scoring in verdict.evidence.scorings:
+            if scoring.seconds:
+                found[scoring.surface] = _added(found.get(scoring.surface), scoring)
     return list(found.values())
 
 
-def _added(before: SearchSpeed | None, scoring: Mapping[str, Any]) -> SearchSpeed:
-    latest = SearchSpeed(scoring["surface"], scoring["asked"], scoring["seconds"], scoring["waited"])
+def _added(before: SearchSpeed | None, scoring: Scoring) -> SearchSpeed:
+    latest = SearchSpeed(scoring.surface, scoring.asked, scoring.seconds, scoring.waited)
     if before is None:
         return latest
     return SearchSpeed(

@@ -10,8 +10,7 @@ import pydantic
 
 from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import UsageError
-from schedproof.judge.verdict import Verdict
-from schedproof.run.document import CandidateReport, CauseReport, ClauseReport, Report
+from schedproof.run.document import CandidateReport, CauseReport, Report
 
 _LISTED = 12
 """The most clauses that a line names."""
@@ -65,26 +64,20 @@ def changes(before: Report, after: Report) -> list[Changes]:
 
 
 def _changes(before: CandidateReport, after: CandidateReport) -> Changes:
-    earlier = {clause.id: clause for clause in before.clauses}
+    earlier = {clause.clause: clause for clause in before.clauses}
     tried = [clause for clause in after.clauses if clause.outcome not in ("skipped", "not-claimed")]
-    failing = {clause.id for clause in tried if _is_failing(clause)}
-    failed = {clause.id for clause in before.clauses if _is_failing(clause)}
+    failing = {clause.clause for clause in tried if clause.did_not_pass}
+    failed = {clause.clause for clause in before.clauses if clause.did_not_pass}
     causes, were = _titles(after.causes), _titles(before.causes)
-    whole = {clause.id for clause in tried} >= failed
+    whole = {clause.clause for clause in tried} >= failed
     return Changes(
         after.name,
-        mended=tuple(c.id for c in tried if c.id in failed and c.id not in failing),
-        new=tuple(c.id for c in tried if c.id in failing and c.id not in failed and c.id in earlier),
-        still=tuple(c.id for c in tried if c.id in failing and c.id in failed),
+        mended=tuple(c.clause for c in tried if c.clause in failed and c.clause not in failing),
+        new=tuple(c.clause for c in tried if c.clause in failing and c.clause not in failed and c.clause in earlier),
+        still=tuple(c.clause for c in tried if c.clause in failing and c.clause in failed),
         gone=tuple(title for key, title in were.items() if key not in causes) if whole else (),
         causes=tuple(title for key, title in causes.items() if key not in were),
     )
-
-
-def _is_failing(clause: ClauseReport) -> bool:
-    """Whether the clause did not pass, by the rules of a run."""
-    verdict = Verdict(clause.id, clause.level, clause.outcome, clause.summary, code=clause.code, stale=clause.stale)
-    return verdict.did_not_pass
 
 
 def _titles(causes: Sequence[CauseReport]) -> dict[tuple[str, str], str]:

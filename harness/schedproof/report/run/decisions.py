@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+
+from schedproof.judge.evidence import Decision
 
 TOTAL = "total"
 _STOCK = frozenset({
@@ -25,12 +26,12 @@ class ScoreColumns:
     """
 
     shown: tuple[str, ...]
-    alike: Mapping[str, Any]
+    alike: Mapping[str, float]
 
 
-def scorers(decision: Mapping[str, Any]) -> ScoreColumns:
-    """Return the scorers of a decision, as `judge.evidence.decision_table` returns it."""
-    scored = [row["scores"] for row in decision["nodes"] if row["scores"]]
+def scorers(decision: Decision) -> ScoreColumns:
+    """Return the scorers of a decision."""
+    scored = [row.scores for row in decision.nodes if row.scores]
     names = sorted({name for scores in scored for name in scores} - {TOTAL})
     alike = {name: scored[0][name] for name in names if name in _STOCK and len({row.get(name) for row in scored}) == 1}
     own = [name for name in names if name not in _STOCK]

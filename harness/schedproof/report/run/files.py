@@ -7,8 +7,8 @@ import math
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Any
 
+from schedproof.documents.part import replace_infinite
 from schedproof.foundation.disk import FREE_SPACE
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.private import make_private, open_private, write_private
@@ -32,13 +32,13 @@ def write_files(result: RunResult) -> None:
     """
     try:
         make_private(result.folder)
-        report = json.dumps(_json(result.document().as_dict()), indent=1, default=str, allow_nan=False)
-        write_private(result.folder / "report.json", report + "\n")
+        report = replace_infinite(result.document().as_dict(), _as_prometheus)
+        write_private(result.folder / "report.json", json.dumps(report, indent=1, allow_nan=False) + "\n")
         write_private(result.folder / REPORT, render(result))
         for name, tested in result.candidates.items():
             if tested.soak is not None:
                 samples = SoakSamples(schema=SOAK_SCHEMA, candidate=name, samples=tested.soak.samples)
-                write_private(result.folder / SOAK, json.dumps(samples.as_dict(), indent=1) + "\n")
+                write_private(result.folder / SOAK, samples.model_dump_json(by_alias=True, indent=1) + "\n")
         with open(result.folder / "junit.xml", "wb", opener=open_private) as file:
             ET.ElementTree(junit(result)).write(file, encoding="utf-8", xml_declaration=True)
     except OSError as error:
@@ -62,13 +62,10 @@ def junit(result: RunResult) -> ET.Element:
     root = ET.Element("testsuites", name="schedproof")
     for tested in result.candidates.values():
         suite = ET.SubElement(root, "testsuite", name=tested.candidate.name)
-        counts = {"tests": len(tested.verdicts), "failures": 0, "errors": 0, "skipped": 0}
         titles = {clause: cause.title for cause in reversed(tested.causes) for clause in cause.clauses}
         if tested.error is not None:
             case = ET.SubElement(suite, "testcase", classname=tested.candidate.name, name="attach")
             ET.SubElement(case, "error", message=_text(tested.error.message)).text = _text(str(tested.error))
-            counts["tests"] += 1
-            counts["errors"] += 1
         for verdict in tested.verdicts:
             seconds = result.timings.get(f"{tested.candidate.name} {verdict.clause}", 0.0)
             case = ET.SubElement(
@@ -76,14 +73,13 @@ def junit(result: RunResult) -> ET.Element:
                 name=verdict.clause, time=f"{seconds:.3f}",
             )  # fmt: skip
             if verdict.fails_run:
-                kind, count = "failure", "failures"
+                kind = "failure"
             elif verdict.unproved:
-                kind, count = "error", "errors"
+                kind = "error"
             elif verdict.outcome in ("skipped", "not-claimed", "excluded"):
-                kind, count = "skipped", "skipped"
+                kind = "skipped"
             else:
                 continue
-            counts[count] += 1
             message = "\n".join(filter(None, (titles.get(verdict.clause), verdict.summary)))
             ET.SubElement(case, kind, type=verdict.code, message=_text(message)).text = _text(
                 explain(
@@ -93,26 +89,18 @@ def junit(result: RunResult) -> ET.Element:
                 )
             )
         if (soaked := tested.soaked) is not None:
-            counts["tests"] += 1
             case = ET.SubElement(suite, "testcase", classname=tested.candidate.name, name="leaks")
             if text := "\n".join(leak_texts(soaked)) or soaked.unproved:
-                kind, count = ("failure", "failures") if soaked.leaks else ("skipped", "skipped")
-                counts[count] += 1
+                kind = "failure" if soaked.leaks else "skipped"
                 ET.SubElement(case, kind, message=_text(text)).text = _text(result.soak_again(tested.candidate))
-        for name, number in counts.items():
-            suite.set(name, str(number))
+        for name, tag in (("tests", "*"), ("failures", "*/failure"), ("errors", "*/error"), ("skipped", "*/skipped")):
+            suite.set(name, str(len(suite.findall(tag))))
     return root
 
 
-def _json(value: Any) -> Any:
-    """Replace NaN and infinities, which JSON cannot represent, by "NaN", "+Inf" and "-Inf", as Prometheus does."""
-    if isinstance(value, dict):
-        return {key: _json(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
-    return value
+def _as_prometheus(value: float) -> str:
+    """NaN and infinities as Prometheus writes them."""
+    return "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
 
 
 _NOT_XML = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -10,13 +10,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from schedproof import __version__
-from schedproof.candidate.profiles import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES
+from schedproof.judge.evidence import Scoring
 from schedproof.judge.verdict import Verdict
 from schedproof.report import templating
 from schedproof.report.run.asking import search_speeds
@@ -24,7 +23,7 @@ from schedproof.report.run.conclusion import conclude, counts
 from schedproof.report.run.gaps import gaps
 from schedproof.report.run.lane_picture import LanePicture, lane_picture
 from schedproof.report.run.matrix import anchor, has_section, kind_of, matrix
-from schedproof.report.run.pictures import decision_picture, scoring_picture
+from schedproof.report.run.pictures import Picture, decision_picture, question_picture
 from schedproof.report.run.soaked import COLUMNS, heading, note, rows
 from schedproof.report.run.terminal import PASSES_ALONE
 from schedproof.run.causes import Cause
@@ -85,10 +84,6 @@ class _Failure:
         return kind_of(self.verdict)
 
     @property
-    def profile(self) -> str:
-        return profile_of(self.verdict.clause)
-
-    @property
     def about(self) -> dict[str, str]:
         """Explanations of the clause and of the finding's code, as `schedproof explain` shows them."""
         clause, code = CATALOGUE[self.verdict.clause], CODES.get(self.verdict.code)
@@ -101,7 +96,7 @@ class _Failure:
 
     @property
     def lanes(self) -> LanePicture | None:
-        lanes = self.verdict.evidence.get("lanes")
+        lanes = self.verdict.evidence.lanes
         return lane_picture(lanes) if lanes else None
 
     @property
@@ -111,26 +106,17 @@ class _Failure:
         return self.verdict.outcome + (" (recommended)" if self.verdict.level == "recommended" else "")
 
     @property
-    def decisions(self) -> list[dict[str, Any]]:
-        return [decision_picture(decision) for decision in self.verdict.evidence.get("decisions", ())]
+    def decisions(self) -> list[Picture]:
+        return [decision_picture(decision) for decision in self.verdict.evidence.decisions]
 
     @property
-    def scorings(self) -> list[dict[str, Any]]:
-        return [scoring_picture(scoring) for scoring in self.verdict.evidence.get("scorings", ())]
+    def scorings(self) -> list[tuple[Scoring, list[Picture]]]:
+        scorings = self.verdict.evidence.scorings
+        return [(scoring, [question_picture(asked, scoring.of) for asked in scoring.questions]) for scoring in scorings]
 
     @property
     def measured(self) -> str:
-        return ", ".join(f"{key}: {value:g}" for key, value in self.verdict.evidence.get("measured", {}).items())
-
-    @property
-    def timeline(self) -> Iterable[str]:
-        lines: Iterable[str] = self.verdict.evidence.get("timeline", ())
-        return lines
-
-    @property
-    def logs(self) -> Mapping[str, Iterable[str]]:
-        logs: Mapping[str, Iterable[str]] = self.verdict.evidence.get("logs", {})
-        return logs
+        return ", ".join(f"{key}: {value:g}" for key, value in self.verdict.evidence.measured.items())
 
 
 def _facts(result: RunResult) -> dict[str, str]:
@@ -170,7 +156,7 @@ class _ShownCause:
     reproduce: str
 
     @property
-    def decision(self) -> dict[str, Any] | None:
+    def decision(self) -> Picture | None:
         decision = self.cause.decision
         return None if decision is None else decision_picture(decision)
 

@@ -72,7 +72,9 @@ class LiveReport:
             self._errors.append(str(report.longrepr))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        verdicts = [Verdict.from_json(str(text)) for name, text in report.user_properties if name == "schedproof"]
+        verdicts = [
+            Verdict.model_validate_json(str(text)) for name, text in report.user_properties if name == "schedproof"
+        ]
         if report.when == "call":
             for verdict in verdicts:
                 self._show(report, verdict)

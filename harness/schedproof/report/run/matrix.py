@@ -10,7 +10,7 @@ from schedproof.candidate.profiles import profile_of
 from schedproof.foundation.counted import counted
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import Clause
-from schedproof.judge.verdict import Verdict
+from schedproof.judge.verdict import ClauseOutcome
 from schedproof.report.run.symbols import symbol
 
 
@@ -100,7 +100,7 @@ class Matrix:
         return counted(len(self.unclaimed), "clause")
 
 
-def matrix(candidates: Mapping[str, Iterable[Verdict]], *, linked: bool) -> Matrix:
+def matrix(candidates: Mapping[str, Iterable[ClauseOutcome]], *, linked: bool) -> Matrix:
     """Build the matrix. `linked`: cells link to the `anchor` of their section, if the verdict has one."""
     verdicts = {(name, v.clause): v for name, judged in candidates.items() for v in judged}
     rows, unclaimed = [], []
@@ -113,22 +113,22 @@ def matrix(candidates: Mapping[str, Iterable[Verdict]], *, linked: bool) -> Matr
     return Matrix(tuple(candidates), tuple(rows), tuple(unclaimed))
 
 
-def has_section(verdict: Verdict) -> bool:
+def has_section(verdict: ClauseOutcome) -> bool:
     """Whether a report has a section about the verdict."""
     return verdict.outcome in ("failed", "invalid", "excluded") or verdict.stale
 
 
-def kind_of(verdict: Verdict) -> str:
+def kind_of(verdict: ClauseOutcome) -> str:
     """Return the CSS class of a verdict's cell, which filters use too."""
     return "stale" if verdict.stale else verdict.outcome
 
 
-def anchor(name: str, verdict: Verdict) -> str:
+def anchor(name: str, verdict: ClauseOutcome) -> str:
     """Return the id of a verdict's section."""
     return f"{name}-{verdict.clause}".replace("/", "-")
 
 
-def _cell(name: str, verdict: Verdict | None, linked: bool) -> MatrixCell | None:
+def _cell(name: str, verdict: ClauseOutcome | None, linked: bool) -> MatrixCell | None:
     if verdict is None:
         return None
     word, _ = symbol(verdict)

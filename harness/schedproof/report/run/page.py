@@ -11,7 +11,6 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from schedproof.candidate.profiles import profile_of
 from schedproof.foundation.counted import counted
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.asking import search_speeds
@@ -126,8 +125,8 @@ def _by_profile(verdicts: Iterable[Verdict]) -> dict[str, tuple[int, int]]:
     counts: dict[str, tuple[int, int]] = {}
     for verdict in verdicts:
         if verdict.outcome != "not-claimed":
-            passed, claimed = counts.get(profile_of(verdict.clause), (0, 0))
-            counts[profile_of(verdict.clause)] = passed + (verdict.outcome == "passed"), claimed + 1
+            passed, claimed = counts.get(verdict.profile, (0, 0))
+            counts[verdict.profile] = passed + (verdict.outcome == "passed"), claimed + 1
     return counts
 
 
@@ -158,12 +157,11 @@ def _print_cause(
     if table and (decision := cause.decision) is not None:
         _say(console, decision_title(decision), indent=3)
         console.print(Padding(decision_table(decision, rows=_ROWS), (0, 0, 0, 3)))
-    searches = shown.evidence.get("scorings", ())
-    for scoring in [search for search in searches if search["id"] and not search.get("holds")][:1]:
-        _say(console, f"surface {scoring['surface']}; repeat this case: schedproof replay {scoring['id']}", indent=3)
-    if world := shown.evidence.get("world"):
-        _say(console, f"smallest world: {world['words']}", indent=3, most=_TEXT)
-        _say(console, f"repeat this world: schedproof replay {world['id']}; for kubectl: {world['file']}", indent=3)
+    for scoring in [search for search in shown.evidence.scorings if search.id and not search.holds][:1]:
+        _say(console, f"surface {scoring.surface}; repeat this case: schedproof replay {scoring.id}", indent=3)
+    if world := shown.evidence.world:
+        _say(console, f"smallest world: {world.words}", indent=3, most=_TEXT)
+        _say(console, f"repeat this world: schedproof replay {world.id}; for kubectl: {world.file}", indent=3)
     _say(console, f"guarantee: {cause.guarantee}", indent=3)
     _say(console, f"fix: {cause.remedy}", indent=3)
     for line in _command(result.reproduce(tested.candidate, shown.clause), console.width - 4):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedproof.judge.verdict import Verdict
+from schedproof.judge.verdict import ClauseOutcome
 
 _SYMBOLS = {
     "passed": ("pass", "green"),
@@ -14,6 +14,6 @@ _SYMBOLS = {
 }
 
 
-def symbol(verdict: Verdict) -> tuple[str, str]:
+def symbol(verdict: ClauseOutcome) -> tuple[str, str]:
     """Return the word and the style of a verdict."""
     return ("STALE", "bold red") if verdict.stale else _SYMBOLS[verdict.outcome]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from schedproof.foundation.console import open_console
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.evidence import Scoring
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.conclusion import Conclusion
 from schedproof.report.run.decision_rows import decision_table
@@ -129,37 +130,37 @@ def _print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False)
     line(f"{verdict.clause}: {verdict.outcome}" + (f" ({verdict.code})" if verdict.code else ""))
     line(f"guarantee: {CATALOGUE[verdict.clause].guarantee}")
     line(f"finding:   {verdict.summary}")
-    decisions = verdict.evidence.get("decisions", ())
+    decisions = verdict.evidence.decisions
     shown = decisions if verbose else decisions[:1]
     for decision in shown:
         console.print(decision_table(decision))
-        if decision["query"]:
-            line(f"  traffic: {decision['query']} at the decision")
+        if decision.query:
+            line(f"  traffic: {decision.query} at the decision")
     if len(decisions) > len(shown):
         line(f"  ({len(decisions) - len(shown)} more decisions are in the report)")
-    for scoring in verdict.evidence.get("scorings", ()):
+    for scoring in verdict.evidence.scorings:
         _print_scoring(scoring, line)
-    if measured := verdict.evidence.get("measured"):
+    if measured := verdict.evidence.measured:
         line("measured:  " + ", ".join(f"{name} {value:g}" for name, value in measured.items()))
-    if events := verdict.evidence.get("timeline"):
+    if events := verdict.evidence.timeline:
         line("timeline:")
         for event in events:
             line(f"  {event}")
-    for name, tail in verdict.evidence.get("logs", {}).items():
+    for name, tail in verdict.evidence.logs.items():
         line(f"last log lines of {name}:")
         for text in tail:
             line(f"  {text}")
 
 
-def _print_scoring(scoring: dict[str, Any], line: Callable[[str], None]) -> None:
-    replay = f"; repeat it: schedproof replay {scoring['id']}" if scoring["id"] else ""
-    holds = ", where the clause holds" if scoring.get("holds") else ""  # in no report of earlier versions
-    line(f"surface {scoring['surface']}{holds}: one of {scoring['cases']} cases{replay}")
-    for question in scoring["questions"]:
-        line(f"  {question['unanswered'] or 'asked and answered:'}")
-        for row in question["nodes"][:12]:
-            unit = " B/s" if scoring["of"] == "traffic B/s" and row["reading"] != "no sample" else ""
-            carries = f"{row['reading']}{unit}"
-            line(f"    {row['node']:<24} {carries:>18}   score {', '.join(map(str, row['scores'])) or 'none'}")
-        if (more := question["more"] + max(0, len(question["nodes"]) - 12)) > 0:
+def _print_scoring(scoring: Scoring, line: Callable[[str], None]) -> None:
+    replay = f"; repeat it: schedproof replay {scoring.id}" if scoring.id else ""
+    holds = ", where the clause holds" if scoring.holds else ""
+    line(f"surface {scoring.surface}{holds}: one of {scoring.cases} cases{replay}")
+    for question in scoring.questions:
+        line(f"  {question.unanswered or 'asked and answered:'}")
+        for row in question.nodes[:12]:
+            unit = " B/s" if scoring.of == "traffic B/s" and row.reading != "no sample" else ""
+            carries = f"{row.reading}{unit}"
+            line(f"    {row.node:<24} {carries:>18}   score {', '.join(map(str, row.scores)) or 'none'}")
+        if (more := question.more + max(0, len(question.nodes) - 12)) > 0:
             line(f"    ... and {more} more nodes")

@@ -11,7 +11,7 @@ from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.waiting import NotYet
-from schedproof.history.acts import Election, Halted, Resumed
+from schedproof.history.acts import Election, ElectionEvent, Halted, Resumed
 from schedproof.history.observations import ApiRequest, LeaseHolder
 from schedproof.judge.clauses.core.reconnecting import MOST_VERSIONS, VERSIONS, versions_to
 from schedproof.stimulus.changes.binding_webhook import BindingWebhook
@@ -103,7 +103,7 @@ class CandidateChanges:
         self._trial.usable_time.let_pass(max(self._context.freshness, _STEPS_DOWN, claimed))
         self._note_election("first-awake")
 
-    def _note_election(self, event: str) -> None:
+    def _note_election(self, event: ElectionEvent) -> None:
         self._recorder.add(Election(case=self._clause, event=event, user=self._trial.attachment.second_user))
 
     @contextlib.contextmanager

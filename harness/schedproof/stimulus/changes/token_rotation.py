@@ -9,7 +9,7 @@ from schedproof.clusters.api import Manifest
 from schedproof.deploy.accounts import Accounts
 from schedproof.foundation.deadlines import TOKEN_READ, TOKEN_REFUSED
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.history.acts import AccountTokens
+from schedproof.history.acts import AccountTokens, TokenEvent
 from schedproof.history.observations import ApiRequest
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.expectations import Expectations
@@ -93,7 +93,7 @@ class TokenRotation:
         requests = (record for record in self._recorder.records if isinstance(record, ApiRequest))
         return any(request.credential in credentials for request in requests)
 
-    def _note(self, event: str, credentials: Sequence[str]) -> None:
+    def _note(self, event: TokenEvent, credentials: Sequence[str]) -> None:
         self._recorder.add(AccountTokens(case=self._context.clause, event=event, credentials=list(credentials)))
 
     def _delete_secret(self) -> None:

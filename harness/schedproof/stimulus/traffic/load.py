@@ -13,7 +13,7 @@ from schedproof.clusters.cluster import ScriptedMetrics
 from schedproof.daemons.scrape import opposite
 from schedproof.foundation.deadlines import SCRAPED
 from schedproof.foundation.waiting import NotYet, until, wait_for
-from schedproof.history.acts import LineFault, NodesLoad
+from schedproof.history.acts import LineFault, LoadSource, NodesLoad
 from schedproof.judge.clauses.network.preference import ROTATIONS
 from schedproof.normalization.answer import Readings
 from schedproof.normalization.surfaces.extender import ExtenderSurface
@@ -396,7 +396,7 @@ class LoadChanges:
         """Wait until window plus refresh have passed since a moment of the monotonic clock."""
         until(since + self.look_back)
 
-    def _note_load(self, load: Mapping[str, float], source: str) -> int:
+    def _note_load(self, load: Mapping[str, float], source: LoadSource) -> int:
         phase = len(self.phases)
         self._recorder.add(NodesLoad(case=self._context.clause, phase=phase, traffic=dict(load), source=source))
         self.phases.append(dict(load))

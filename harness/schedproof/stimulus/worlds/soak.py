@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import pydantic
-
 from schedproof.deploy.attachment import Attachment
+from schedproof.documents.part import Part
 from schedproof.foundation.counted import counted
 from schedproof.foundation.processes.held import held_by
 from schedproof.foundation.processes.machine import available_memory
@@ -19,10 +18,8 @@ _LEAST_MEMORY = 512 << 20
 """Bytes of this machine that stay available. The record of a soak is kept in memory: some 60 MB for each minute."""
 
 
-class SoakSample(pydantic.BaseModel):
+class SoakSample(Part):
     """What a process and its descendants held at a moment: sums over them."""
-
-    model_config = pydantic.ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     seconds: float
     """Since the first sample."""

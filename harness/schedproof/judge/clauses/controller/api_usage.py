@@ -14,6 +14,7 @@ from schedproof.history.observations import ApiRequest
 from schedproof.history.world import key
 from schedproof.judge.clause import AUDIT, HOLD_BINDINGS, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 STEADY_LIMIT = 10.0
@@ -45,8 +46,7 @@ def judge_steady(history: History, case: str) -> Finding:
     """While pods fitted on no node and nothing else happened, the candidate made few requests, or read much and then
     rested.
     """
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     calm = next(history.of(Calm, case), None)
     if calm is None:
@@ -59,7 +59,7 @@ def judge_steady(history: History, case: str) -> Finding:
     requests, seconds = _in_calm(history, case, calm)
     rate = len(requests) / seconds
     if not requests:
-        return passed("no request at all while pods fitted on no node", measured={"requests per second": 0.0})
+        return passed("no request at all while pods fitted on no node", Evidence(measured={"requests per second": 0.0}))
     resting = _resting(requests, seconds)
     # How much it reads at a time depends on how many pods and nodes there are, which is the harness's doing.
     counted = [_same(request) for request in requests if resting < _RESTING or request.verb not in _READS]
@@ -74,18 +74,18 @@ def judge_steady(history: History, case: str) -> Finding:
             "too-many-requests",
             f"{' '.join(kind)}: {of_kind / seconds:.0f} times per second while nothing happened (limit: "
             f"{READS_LIMIT:g}, of all objects together); {rate:.0f} requests per second in all",
-            measured=measured,
+            Evidence(measured=measured),
         )  # fmt: skip
     if count / seconds > STEADY_LIMIT:
         return failed(
             "too-many-requests",
             f"{' '.join(filter(None, what))}: {count / seconds:.0f} times per second while nothing happened "
             f"(limit: {STEADY_LIMIT:g}); {rate:.0f} requests per second in all",
-            measured=measured,
+            Evidence(measured=measured),
         )  # fmt: skip
     return passed(
         f"{rate:.1f} requests per second while pods fitted on no node, at most {count / seconds:.1f} of one kind",
-        measured=measured,
+        Evidence(measured=measured),
     )
 
 
@@ -128,7 +128,7 @@ def judge_binding_subresource(history: History, _case: str) -> Finding:
             "pod-created-with-node",
             f"it created {_pod(created[0])} with spec.nodeName set ({len(created)} such requests): the owner of the "
             "original pod does not know the replacement, and no Binding records its placement",
-            timeline=[f"create pods {_pod(request)}: {request.code}" for request in created[:20]],
+            Evidence(timeline=[f"create pods {_pod(request)}: {request.code}" for request in created[:20]]),
         )
     bindings = [attempt for attempt in history.attempts if attempt.user in history.candidate_users]
     if not any(attempt.succeeded for attempt in bindings):
@@ -147,7 +147,7 @@ def judge_no_spec_patch(history: History, _case: str) -> Finding:
             "node-name-written",
             f"it tried to set spec.nodeName of {_pod(unbound[0])} by {unbound[0].verb}, with the response "
             f"{unbound[0].code} ({len(unbound)} such requests): only a Binding assigns a node",
-            timeline=[f"{r.verb} pods {_pod(r)}: {r.code}" for r in unbound[:20]],
+            Evidence(timeline=[f"{r.verb} pods {_pod(r)}: {r.code}" for r in unbound[:20]]),
         )
     if not any(attempt.user in history.candidate_users for attempt in history.attempts):
         return invalid("nothing-bound", "it tried to place no pod")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from schedproof.history.history import History
 from schedproof.history.observations import ProcessEvent, StartFailed
 from schedproof.judge.clause import Clause
-from schedproof.judge.rulings.evidence import log_tails
-from schedproof.judge.rulings.timeline import describe_process
+from schedproof.judge.evidence import Evidence
+from schedproof.judge.rulings.timeline import describe_process, log_tails
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 _ENOUGH = 2.0
@@ -35,9 +35,10 @@ def judge_alive(history: History, case: str) -> Finding:
     """No process of the candidate ended before the harness ended it, or crashed and was restarted by the candidate's
     own supervisor.
     """
+    logs = Evidence(logs=log_tails(history, case))
     if (failure := next(history.of(StartFailed), None)) is not None:
         fix = f"; fix: {failure.fix}" if failure.fix else ""
-        return failed("does-not-start", f"it does not start: {failure.text}{fix}", logs=log_tails(history, case))
+        return failed("does-not-start", f"it does not start: {failure.text}{fix}", logs)
     events = list(history.of(ProcessEvent))
     started = {event.name for event in events if event.event == "started"}
     if not started:
@@ -49,8 +50,7 @@ def judge_alive(history: History, case: str) -> Finding:
         return failed(
             "process-exited" if ends[0] in exits else "process-restarted",
             f"{_describe_end(ends[0])}, {ends[0].at:.1f} s into the run{more}",
-            timeline=[f"{event.at:8.3f}s  {describe_process(event)}" for event in events][-_TIMELINE:],
-            logs=log_tails(history, case),
+            logs | Evidence(timeline=[f"{event.at:8.3f}s  {describe_process(event)}" for event in events[-_TIMELINE:]]),
         )
     unwatched = any(event.event == "unwatched" for event in events)
     note = "; their child processes were not watched: this kernel does not list them" if unwatched else ""

@@ -43,8 +43,7 @@ def judge_prebound(history: History, case: str) -> Finding:
             f"{first.verb} {first.resource} on {first.name}, which was created with spec.nodeName set ({first.code}; "
             f"{len(touched)} such requests)",
         )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not any(history.of(Fence, case)):
         return invalid("not-decided-on", "no sentinel pod shows that the candidate had processed these pods")
@@ -58,8 +57,7 @@ def judge_prebound(history: History, case: str) -> Finding:
 @gives("no-binding-refused", also=[judge_placement])
 def judge_refused(history: History, case: str) -> Finding:
     """Pods around a pod whose Binding is refused were placed as expected; at least one Binding was refused."""
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     erring = history.test_pods(case, "erring")
     if all(attempt.succeeded for pod in erring for attempt in history.attempts_at(pod.name)):
@@ -100,15 +98,14 @@ def judge_conflict_forgiven(history: History, case: str) -> Finding:
                 f"{unanswered.code}; the candidate could see the effect before the response, and tried again "
                 f"({again[0].node}: {again[0].code})",
             )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     answered = {record.code for record in admissions}
     if missing := sorted({409, 429, 500, 503, 504} - answered):
         return invalid("no-binding-refused", f"no Binding got the response {', '.join(map(str, missing))}")
     if not any(record.held for record in admissions):
         return invalid("no-binding-held", "no Binding was in flight when its pod was created again")
-    return passed(f"{finding.summary}, each after an error on its Binding", **finding.evidence)
+    return passed(f"{finding.summary}, each after an error on its Binding", finding.evidence)
 
 
 @gives("no-binding-refused", "second-binding", also=[judge_placement])
@@ -131,12 +128,11 @@ def judge_lost_race(history: History, case: str) -> Finding:
         busy += (busy_between(history, refused.completed, a.received, freshness) for a in made)
     if why := next(filter(None, busy), ""):
         return invalid("machine-too-busy", why)
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not any(a.code == HTTPStatus.CONFLICT for pod in pods for a in history.attempts_on(pod.name, pod.uid)):
         return invalid("no-binding-refused", "no Binding lost a race: none was refused with 409")
-    return passed(f"{finding.summary}; a Binding that had lost a race was dropped", **finding.evidence)
+    return passed(f"{finding.summary}; a Binding that had lost a race was dropped", finding.evidence)
 
 
 @gives("gated-pod-called-unschedulable", "gated-pod-tried", "not-tried", also=[judge_placement])
@@ -202,15 +198,14 @@ def judge_deleted(history: History, case: str) -> Finding:
         return invalid("machine-too-busy", busy[0])
     if not deletions:
         return _unless_placement_fails(history, case, "no pod was deleted")
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     rooms = [history.bindings[pod.uid].rv for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     there = [pod for pod in deleted if any(_is_pending(history, pod, rv) for rv in rooms)]
     return passed(
         f"none of {len(deleted)} deleted pods was tried after its deletion was delivered; {len(there)} were still "
         "terminating",
-        **finding.evidence,
+        finding.evidence,
     )
 
 
@@ -278,8 +273,7 @@ def judge_bind_uid(history: History, case: str) -> Finding:
     if not held:
         reason = "no Binding was in flight when the pod was created again"
         return _unless_placement_fails(history, case, reason, "no-binding-held")
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     return passed(f"the Binding for the deleted pod was refused ({held[0].code})")
 
@@ -315,8 +309,7 @@ def judge_restart(history: History, case: str) -> Finding:
                 f"{pod.name} was bound to {binding.node} when the candidate was restarted, and the candidate then "
                 f"tried to bind it to {again[0].node} ({again[0].code})",
             )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     before = [pod.uid in history.bindings and history.bindings[pod.uid].at < halted for pod in history.test_pods(case)]
     if all(before) or not any(before):

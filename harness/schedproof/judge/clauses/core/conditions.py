@@ -18,8 +18,7 @@ from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 @gives("bound-without-binding", "not-tried", also=[judge_placement])
 def judge_binds(history: History, case: str) -> Finding:
     """Feasible pods were bound in time, each by a POST to the binding subresource by the candidate."""
-    finding = judge_placement(history, case)
-    if finding.outcome == "failed":
+    if (finding := judge_placement(history, case)).outcome == "failed":
         return finding
     own = history.own_pods()
     bound = [pod for pod in history.test_pods(case) if pod.uid in own and pod.uid in history.bindings]
@@ -27,7 +26,7 @@ def judge_binds(history: History, case: str) -> Finding:
         return (
             finding
             if finding.outcome != "passed"
-            else invalid("not-tried", "no pod was expected to be bound", **finding.evidence)
+            else invalid("not-tried", "no pod was expected to be bound", finding.evidence)
         )
     for pod in bound:
         attempts = history.attempts_on(pod.name, pod.uid)
@@ -36,7 +35,7 @@ def judge_binds(history: History, case: str) -> Finding:
             return failed(
                 "bound-without-binding",
                 f"{pod.name} is bound to {node}, but the candidate posted no Binding for it",
-                **finding.evidence,
+                finding.evidence,
             )
     return finding
 
@@ -50,14 +49,13 @@ def judge_unschedulable_condition(history: History, case: str) -> Finding:
 
 
 def _judge_reports(history: History, case: str, *, events: bool) -> Finding:
-    finding = judge_placement(history, case)
-    if finding.outcome == "failed":
+    if (finding := judge_placement(history, case)).outcome == "failed":
         return finding
     reported = _check_reports(history, case, finding, events=events)
     if reported.outcome == "failed":
         for missed in history.of(Missed, case):
             if busy := too_busy(missed.kept, missed.within):
-                return invalid("machine-too-busy", busy, **reported.evidence)
+                return invalid("machine-too-busy", busy, reported.evidence)
     return reported
 
 
@@ -115,8 +113,7 @@ def _was_refused(history: History, case: str) -> bool:
 @gives("condition-removed", "not-tried", "pending-without-reason", also=[judge_placement])
 def judge_foreign_conditions(history: History, case: str) -> Finding:
     """Conditions that other clients had written were still there after the candidate had written its own."""
-    finding = judge_placement(history, case)
-    if finding.outcome == "failed":
+    if (finding := judge_placement(history, case)).outcome == "failed":
         return finding
     pods = history.test_pods(case, "conditioned")
     for pod in pods:

@@ -55,8 +55,7 @@ def judge_dra(history: History, case: str) -> Finding:
     """
     bound = [history.bindings[pod.uid] for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     users = [binding for binding in bound if _uses_devices(history, binding)]
-    finding = judge_placement(history, case)
-    if finding.outcome == "failed":
+    if (finding := judge_placement(history, case)).outcome == "failed":
         return finding
     for found in (_allocated_twice(history), *(_unmet(history, binding) for binding in users)):
         for code, text in found:

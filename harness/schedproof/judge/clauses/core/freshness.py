@@ -40,8 +40,7 @@ def judge_freshness(history: History, case: str) -> Finding:
         )
     if busy and len(late) + len(busy) >= _TOO_OFTEN:
         return invalid("machine-too-busy", busy[0])
-    finding = judge_placement(history, case)
-    if finding.outcome == "failed":
+    if (finding := judge_placement(history, case)).outcome == "failed":
         return finding
     if in_time < _TOO_OFTEN:
         return invalid("too-few", f"only {in_time} changes were tried to the end")

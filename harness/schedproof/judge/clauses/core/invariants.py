@@ -12,11 +12,12 @@ from schedproof.history.observations import Admission, ApiRequest, ExtenderCall,
 from schedproof.history.world import key
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.clauses.core.placement import bound_unshown, left_unbound
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.evictions import beneficiaries, in_vain
-from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.lateness import is_overdue
 from schedproof.judge.rulings.removals import created_by_candidate, pod_of, removals
 from schedproof.judge.rulings.reports import untrue_reports
+from schedproof.judge.rulings.timeline import log_tails
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 _APART = 1.0
@@ -48,13 +49,13 @@ def judge_own_pods(history: History, _case: str) -> Finding:
         return failed(
             "foreign-pod",
             f"{texts[0]}, a pod of another scheduler (and {len(texts) - 1} more such requests)",
-            timeline=texts[:20],
+            Evidence(timeline=texts[:20]),
         )
     if written:
         return passed(
             f"{len(foreign)} pods of other schedulers were left alone, except for metadata: {_request(written[0])} "
             f"(and {len(written) - 1} more such requests)",
-            timeline=[_request(request) for request in written[:20]],
+            Evidence(timeline=[_request(request) for request in written[:20]]),
         )
     return passed(f"{len(foreign)} pods of other schedulers were left alone")
 
@@ -161,8 +162,7 @@ def judge_accounted(history: History, case: str) -> Finding:
         return failed(
             code,
             f"{text} ({len(problems)} of {len(own)} pods)",
-            timeline=[text for _, text in problems[:20]],
-            logs=log_tails(history, case),
+            Evidence(timeline=[text for _, text in problems[:20]], logs=log_tails(history, case)),
         )
     if unshown:
         return invalid("record-incomplete", next(iter(unshown.values())))

@@ -13,12 +13,13 @@ from schedproof.history.observations import Manifest, ProcessEvent
 from schedproof.history.watched import Binding
 from schedproof.history.world import RESERVED, State
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.configuration import as_configured, disabled_filters
-from schedproof.judge.rulings.evidence import decision_table, log_tails, ruled_table, shown
+from schedproof.judge.rulings.decisions import decision_table, ruled_table
 from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.rulings.lateness import how_late, kept_waiting, too_busy
 from schedproof.judge.rulings.ruling import Ruling, rule_binding
-from schedproof.judge.rulings.timeline import timeline
+from schedproof.judge.rulings.timeline import log_tails, timeline
 from schedproof.judge.rulings.unbound import why_unbound
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 from schedproof.oracle.coverage import as_if_bound, holders, unmodelled
@@ -72,7 +73,7 @@ def judge_placement(
     guesses = [ruling for ruling in rulings if ruling.guessed]
     wrong = [ruling for ruling in rulings if ruling.reasons and ruling not in guesses]
     if wrong:
-        return _misplaced(history, wrong, shown(history, case))
+        return _misplaced(history, wrong, Evidence())
     if gaps := sorted({gap for ruling in guesses for gap in ruling.unmodelled}):
         return invalid("oracle-gap", f"the oracle does not model {', '.join(gaps)}")
     expectations = [expect for expect in history.of(Expect, case) if only is None or expect.uid in only]
@@ -114,18 +115,16 @@ def judge_feasible(history: History, _case: str) -> Finding:
         decided = [ruling for ruling in sure if not _outdated(history, ruling.binding, pods)]
         first = (decided or sure)[0].binding
         case = next((pod.case for pod in pods if pod.uid == first.uid), "")
-        evidence = {
-            "timeline": timeline(history, case, first.pod), "logs": log_tails(history, case),
-            "lanes": lanes(history, case),
-        }  # fmt: skip
+        evidence = Evidence(
+            timeline=timeline(history, case, first.pod), logs=log_tails(history, case), lanes=lanes(history, case)
+        )
         if decided:
             return _misplaced(history, decided, evidence)
         return failed(
             "outdated-binding",
             f"{first.pod} was bound to {first.node}, where it cannot run, by a Binding that was posted before the pod "
             "existed, for an earlier pod of the same name",
-            decisions=[ruled_table(sure[0])],
-            **evidence,
+            evidence | Evidence(decisions=[ruled_table(sure[0])]),
         )
     if wrong:
         return invalid(
@@ -148,7 +147,7 @@ def _outdated(history: History, binding: Binding, pods: Sequence[TestPod]) -> bo
     )
 
 
-def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str, Any]) -> Finding:
+def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Evidence) -> Finding:
     wrong = _reserved_last(wrong)
     first = wrong[0]
     return failed(
@@ -156,10 +155,10 @@ def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str,
         f"{first.binding.pod} was bound to {first.binding.node}, where it cannot run: {'; '.join(first.reasons)}"
         + disabled_filters(history, first.binding.manifest)
         + _others(wrong[1:]),
-        decisions=[ruled_table(ruling) for ruling in wrong[:5]],
-        misplaced=[ruling.binding.pod for ruling in wrong],
-        rules=_rules(wrong),
-        **evidence,
+        evidence | Evidence(
+            decisions=[ruled_table(ruling) for ruling in wrong[:5]],
+            misplaced=[ruling.binding.pod for ruling in wrong], rules=_rules(wrong),
+        ),
     )  # fmt: skip
 
 
@@ -177,7 +176,7 @@ def _rules(wrong: Sequence[Ruling]) -> list[str]:
     broken: dict[bool, collections.Counter[str]] = {True: collections.Counter(), False: collections.Counter()}
     for ruling in wrong:
         rules, reserved = {reason.rule for reason in ruling.reasons}, ruling.binding.node == RESERVED
-        broken[reserved].update({"taints"} if reserved and "taints" in rules else rules)
+        broken[reserved].update(["taints"] if reserved and "taints" in rules else sorted(rules))
     return [rule for rule, _ in (broken[False] or broken[True]).most_common()]
 
 
@@ -205,7 +204,7 @@ def _judge_for_case(history: History, expectation: Expect, pod: TestPod) -> Find
     finding = _judge_expectation(history, expectation, pod)
     if finding.outcome == "failed" and pod.role in _AUXILIARY:
         code, text = _AUXILIARY[pod.role]
-        return invalid(code, f"{text}: {finding.summary}", **finding.evidence)
+        return invalid(code, f"{text}: {finding.summary}", finding.evidence)
     return finding
 
 
@@ -246,45 +245,27 @@ def _judge_expectation(history: History, expectation: Expect, pod: TestPod) -> F
     if not bound and not gaps and waits and history.fenced(pod.case, rv) > pod.at:
         return passed("pending")
     there = rooms(manifest, state.nodes.values(), state.pods.values(), state.inventory)
-    evidence = {
-        "decisions": [decision_table(history, binding, per_node, manifest=manifest, room=there)],
-        "timeline": timeline(history, pod.case),
-        "logs": log_tails(history, pod.case),
-    }
-    if bound:
-        if expectation.outcome == "unwilling":
-            assert binding is not None
-            return failed(
-                "bound-against-claim",
-                f"{pod.name} was bound to {binding.node}, contrary to the candidate's claims",
-                **evidence,
-            )
+    table = decision_table(history, binding, per_node, manifest=manifest, room=there)
+    wrong = f"{pod.name} was expected to stay pending, but"
+    if bound and expectation.outcome == "unwilling":
+        text = f"{pod.name} was bound to {table.chosen}, contrary to the candidate's claims"
+        finding = failed("bound-against-claim", text)
+    elif bound:
         # Every binding has been ruled on before: this one was feasible, as far as the candidate can be held to know.
-        return invalid(
-            "wrong-expectation", f"{pod.name} was expected to stay pending, but a node was feasible", **evidence
-        )
-    if gaps:
-        return invalid(
-            "oracle-gap", f"{pod.name} was not bound, and the oracle does not model {', '.join(gaps)}", **evidence
-        )
-    if expectation.outcome == "bound":
-        return _judge_unbound(history, expectation, pod, possible, room, evidence)
-    if room and expectation.outcome == "pending":
-        return invalid(
-            "wrong-expectation",
-            f"{pod.name} was expected to stay pending, but the oracle finds it feasible on {', '.join(room)}",
-            **evidence,
-        )
-    return invalid("not-decided-on", f"no sentinel pod shows that the candidate decided on {pod.name}", **evidence)
+        finding = invalid("wrong-expectation", f"{wrong} a node was feasible")
+    elif gaps:
+        finding = invalid("oracle-gap", f"{pod.name} was not bound, and the oracle does not model {', '.join(gaps)}")
+    elif expectation.outcome == "bound":
+        finding = _judge_unbound(history, expectation, pod, possible, room)
+    elif room and expectation.outcome == "pending":
+        finding = invalid("wrong-expectation", f"{wrong} the oracle finds it feasible on {', '.join(room)}")
+    else:
+        finding = invalid("not-decided-on", f"no sentinel pod shows that the candidate decided on {pod.name}")
+    return dataclasses.replace(finding, evidence=Evidence(decisions=[table]))
 
 
 def _judge_unbound(
-    history: History,
-    expectation: Expect,
-    pod: TestPod,
-    possible: Sequence[str],
-    room: Sequence[str],
-    evidence: Mapping[str, Any],
+    history: History, expectation: Expect, pod: TestPod, possible: Sequence[str], room: Sequence[str]
 ) -> Finding:
     """The finding about a pod that was expected to be bound, and was not.
 
@@ -295,15 +276,14 @@ def _judge_unbound(
         return invalid(
             "wrong-expectation",
             f"{pod.name} was expected to be bound, but {why or 'the oracle finds no feasible node for it'}",
-            **evidence,
         )
     if unshown := bound_unshown(history, pod.name, pod.uid, expectation.at):
-        return invalid("record-incomplete", unshown, **evidence)
+        return invalid("record-incomplete", unshown)
     begin, _ = history.span(pod.case)
     exits = (event for event in history.of(ProcessEvent) if event.event == "exited" and not event.descendant)
     ended = [event for event in exits if begin <= event.at <= expectation.at]
     if not ended and (busy := too_busy(expectation.kept, expectation.within)):
-        return invalid("machine-too-busy", f"{pod.name} was not bound, and {busy}", **evidence)
+        return invalid("machine-too-busy", f"{pod.name} was not bound, and {busy}")
     waited = f"within {expectation.within:g} s ({expectation.deadline}){kept_waiting(expectation.kept)}"
     late = f"; {how_late(history, expectation)}"
     if ended:
@@ -313,12 +293,11 @@ def _judge_unbound(
             "room-kept",
             f"{pod.name} was not bound while {kept_for} waited for more room on {', '.join(room)}, although it fits "
             f"there; it was bound as soon as that pod was deleted: the room was kept for it (waited {waited})",
-            **evidence,
         )
     cause = why_unbound(history, pod, expectation.at)
     text = f"{pod.name} was not bound {waited}, although it fits on {', '.join(room)}"
     text += f"; {cause}" if cause else ""
-    return failed("not-bound-in-time", text + late, **evidence)
+    return failed("not-bound-in-time", text + late)
 
 
 def bound_unshown(history: History, pod: str, uid: str, at: float) -> str:

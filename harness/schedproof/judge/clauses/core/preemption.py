@@ -110,7 +110,7 @@ def judge_disruption_target(history: History, case: str) -> Finding:
     """
     finding = judge_preemption(history, case)
     if finding.outcome != "passed":
-        return finding if finding.outcome == "invalid" else invalid(finding.code, finding.summary, **finding.evidence)
+        return finding if finding.outcome == "invalid" else invalid(finding.code, finding.summary, finding.evidence)
     evicted = all_evicted(history, case)
     marked = {
         event.object["metadata"]["uid"]

@@ -62,8 +62,7 @@ def judge_preemption_choice(history: History, case: str) -> Finding:
     Pods of the role `budgeted` are selected by a PodDisruptionBudget that allows no disruption. Each criterion of the
     order has to decide for at least one pod.
     """
-    finding = judge_preemption(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_preemption(history, case)).outcome != "passed":
         return finding
     evicted = all_evicted(history, case)
     budgeted = {pod.uid for pod in history.test_pods(case, "budgeted")}

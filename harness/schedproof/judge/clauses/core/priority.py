@@ -24,8 +24,7 @@ def judge_priority_order(history: History, case: str) -> Finding:
     that was passed over counts as waiting only if the candidate must have seen it: if it had the claimed freshness for
     that since its start. Otherwise the round is tried again, with pods that have waited for longer, and that counts.
     """
-    finding = judge_placement(history, case)
-    if finding.outcome == "failed":
+    if (finding := judge_placement(history, case)).outcome == "failed":
         return finding
     contenders = [*history.test_pods(case, "contender"), *history.test_pods(case, REPEATED)]
     rounds = sorted({(pod.phase, pod.role == REPEATED) for pod in contenders})

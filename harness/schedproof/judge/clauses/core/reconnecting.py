@@ -42,7 +42,7 @@ def judge_reconnect(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         summary = f"after its connections to the apiserver had ended: {finding.summary}"
-        return failed(finding.code, summary, **finding.evidence)
+        return failed(finding.code, summary, finding.evidence)
     if not any(cut.connections for cut in cuts):
         return invalid("no-outage", "no connection of the candidate went through the line that was cut")
     return finding
@@ -56,7 +56,7 @@ def judge_versions(history: History, case: str) -> Finding:
     alike = [kind for kind in ("nodes", "pods") if len({len(str(e.rv)) for e in events if e.resource == kind}) < 2]
     finding = judge_placement(history, case)
     if finding.outcome == "failed" and not alike:
-        return failed(finding.code, f"with another digit in resourceVersions: {finding.summary}", **finding.evidence)
+        return failed(finding.code, f"with another digit in resourceVersions: {finding.summary}", finding.evidence)
     oldest = min((event.rv for event in events), default=0)
     if finding.outcome != "passed" or not alike:
         return finding
@@ -86,7 +86,7 @@ def judge_tokens(history: History, case: str) -> Finding:
     if not borne.isdisjoint(noted["replaced"].credentials):
         if finding.outcome == "failed":
             summary = f"after the token of its ServiceAccount's file was replaced: {finding.summary}"
-            return failed(finding.code, summary, **finding.evidence)
+            return failed(finding.code, summary, finding.evidence)
         return finding
     since = noted["refused"].at
     unauthorized = sum(
@@ -98,7 +98,7 @@ def judge_tokens(history: History, case: str) -> Finding:
             f"no request had the new token of its ServiceAccount's file; after the old token expired, {unauthorized} "
             "requests got 401 Unauthorized"
         )
-        return failed("token-not-read-again", summary, **finding.evidence)
+        return failed("token-not-read-again", summary, finding.evidence)
     if finding.outcome == "failed":
         return finding
     return not_claimed("requests had the token of its ServiceAccount's file only at the start")

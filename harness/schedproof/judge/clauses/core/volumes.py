@@ -22,8 +22,7 @@ def judge_volumes(history: History, case: str) -> Finding:
     """
     bound = [history.bindings[pod.uid] for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     users = [binding for binding in bound if claim_names(binding.manifest)]
-    finding = judge_placement(history, case)
-    if finding.outcome == "failed":
+    if (finding := judge_placement(history, case)).outcome == "failed":
         return finding
     if early := next((text for binding in users if (text := _unbound_claim(history, binding))), ""):
         return failed("unbound-volume-claim", early)

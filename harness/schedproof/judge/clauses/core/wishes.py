@@ -8,7 +8,8 @@ from schedproof.history.history import History, TestPod
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, chance_of_all, excused_pods, used_before
-from schedproof.judge.rulings.evidence import ruled_table
+from schedproof.judge.evidence import Evidence
+from schedproof.judge.rulings.decisions import ruled_table
 from schedproof.judge.rulings.extender_calls import configuration
 from schedproof.judge.rulings.ruling import Ruling, rule_binding
 from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
@@ -22,8 +23,7 @@ def judge_wishes(history: History, case: str) -> Finding:
     The best nodes must change during the case, and a random choice must fail almost surely. A candidate that reads
     traffic may avoid a node that just got another probe, if later probes, further apart, are placed right.
     """
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     pods = [pod for pod in history.test_pods(case, "wish") if pod.uid in history.bindings]
     excused = excused_pods(history, pods)
@@ -47,7 +47,7 @@ def judge_wishes(history: History, case: str) -> Finding:
         better = " or ".join(sorted(best))
         text = f"{ruling.binding.pod} went to {ruling.binding.node}, but its preferences are matched better on {better}"
         table = ruled_table(ruling, expected=min(best))
-        return failed("preference-ignored", text, decisions=[table])
+        return failed("preference-ignored", text, Evidence(decisions=[table]))
     odds = [(pod, len(best) / len(ruling.feasible)) for pod, ruling, best in probes]
     chance = chance_of_all(odds, left_out)
     if not probes or chance >= RANDOM_LIMIT:

@@ -8,6 +8,7 @@ from schedproof.history.acts import WorldSearch
 from schedproof.history.history import History
 from schedproof.judge.clause import CHANGE_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.evidence import Evidence, SmallestWorld
 from schedproof.judge.verdict import Finding, gives
 
 _SHOWN = 700
@@ -37,11 +38,11 @@ def judge_worlds(history: History, case: str) -> Finding:
         return finding
     words = search.words if len(search.words) <= _SHOWN else f"{search.words[:_SHOWN]}..."
     sometimes = "" if search.steady else ", not each time"
-    shown = {"id": search.id, "words": words, "file": search.file, "worlds": search.worlds}
+    shown = SmallestWorld(id=search.id, words=words, file=search.file, worlds=search.worlds)
     return dataclasses.replace(
         finding,
         summary=f"{finding.summary} (in a world of {words}{sometimes}; again: schedproof replay {search.id})",
-        evidence={**finding.evidence, "world": shown},
+        evidence=finding.evidence | Evidence(world=shown),
     )
 
 

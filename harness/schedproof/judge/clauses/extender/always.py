@@ -14,7 +14,7 @@ from schedproof.history.acts import CasePhase, LineFault, NodesLoad
 from schedproof.history.history import History
 from schedproof.history.observations import ExtenderCall, ProcessEvent, WatchEvent
 from schedproof.judge.clause import Clause
-from schedproof.judge.rulings.evidence import log_tails
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.extender_calls import (
     ONLY_PREEMPT,
     answered_in_time,
@@ -24,6 +24,7 @@ from schedproof.judge.rulings.extender_calls import (
     never_called,
     unanswered,
 )
+from schedproof.judge.rulings.timeline import log_tails
 from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 _MARGIN = 1.0
@@ -52,8 +53,10 @@ def judge_answers(history: History, _case: str) -> Finding:
         return failed(
             "call-failed",
             f"{name} for {call.pod}: {text}{ignored}. {len(wrong)} of {len(made)} calls, in {cases}",
-            timeline=[f"{found.begun:8.3f}s  {_case_of(history, found)}: {what}" for _, found, what in wrong[:20]],
-            logs=log_tails(history, _case_of(history, call)),
+            Evidence(
+                timeline=[f"{found.begun:8.3f}s  {_case_of(history, found)}: {what}" for _, found, what in wrong[:20]],
+                logs=log_tails(history, _case_of(history, call)),
+            ),
         )
     answered = Counter(name for name, _ in made)
     return passed(", ".join(f"{name}: {answered[name]} calls got a response" for name in VERBS if answered[name]))

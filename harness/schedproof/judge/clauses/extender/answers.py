@@ -12,8 +12,8 @@ from schedproof.history.history import History
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.configuration import managed_apart
-from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.extender_calls import (
     NOTHING_ASKED,
     ONLY_PREEMPT,
@@ -28,7 +28,6 @@ from schedproof.judge.rulings.extender_calls import (
     unanswered,
     verb,
 )
-from schedproof.judge.rulings.timeline import timeline
 from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 UNITS = 3
@@ -61,8 +60,7 @@ def judge_verbs_served(history: History, case: str) -> Finding:
             )
         if not made:
             missing.append(name)
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if missing:
         return invalid("not-called", never_called(history, ", ".join(missing)))
@@ -88,8 +86,7 @@ def judge_cache_mode(history: History, case: str) -> Finding:
             f"{described(wrong[0])}: expected {wanted}, because its configuration has nodeCacheCapable "
             f"{str(mode == 'names').lower()}",
         )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not made:
         return invalid("not-called", never_called(history, "it"))
@@ -117,8 +114,7 @@ def judge_filter_subset(history: History, case: str) -> Finding:
             )
         if len(set(answered)) < len(answered):
             return failed("duplicate-node", f"the response to filter for {call.pod} has a node twice")
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not made:
         return invalid("not-called", never_called(history, "filterVerb"))
@@ -143,7 +139,7 @@ def judge_failed_reasons(history: History, _case: str) -> Finding:
                 "no-failed-reason",
                 f"filter for {call.pod} left out {silent[0]} without a reason: the pod's condition cannot say why it "
                 "is not scheduled",
-                timeline=[f"{call.at:8.3f}s  {described(call)}"],
+                Evidence(timeline=[f"{call.at:8.3f}s  {described(call)}"]),
             )
     if not made:
         return invalid("not-called", never_called(history, "filterVerb"))
@@ -193,8 +189,7 @@ def judge_malformed(history: History, case: str) -> Finding:
                 "malformed-call-accepted",
                 f"{where}; expected an error status, or 200 with Error",
             )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     return passed(f"{len(made)} malformed calls were refused, and pods were scheduled afterwards")
 
@@ -208,8 +203,7 @@ def judge_managed_resources(history: History, case: str) -> Finding:
     names = cycle_verbs(history)
     if not names:
         return not_claimed(ONLY_PREEMPT)
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     put = {call.pod for name in names for call in calls(history, name, case)}
     asking = [pod.name for pod in history.test_pods(case, "probe")]
@@ -250,8 +244,6 @@ def judge_managed_room(history: History, case: str) -> Finding:
             "infeasible-node",
             f"{len(at_once)} pods that came at once were bound to {node}, which offers {UNITS} of {resources[0]}; of "
             f"pods that come one after the other it takes {len(apart)}",
-            timeline=timeline(history, case),
-            logs=log_tails(history, case),
         )
     return judge_placement(history, case)
 

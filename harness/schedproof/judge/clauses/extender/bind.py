@@ -11,6 +11,7 @@ from schedproof.history.history import Attempt, History
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import AUDIT, HOLD_BINDINGS, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, never_called, unanswered
 from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
@@ -37,7 +38,7 @@ def judge_bind_binds(history: History, _case: str) -> Finding:
             return failed(
                 "false-bind-success",
                 f"bind for {call.pod} was requested to {call.node}, and responded without an error: {where}",
-                timeline=[f"{call.at:8.3f}s  {described(call)}"],
+                Evidence(timeline=[f"{call.at:8.3f}s  {described(call)}"]),
             )
     return passed(f"{len(made)} pods were bound to the requested node")
 
@@ -56,8 +57,7 @@ def judge_bind_error(history: History, case: str) -> Finding:
                 f"bind for {call.pod} responded without an error, although its Binding to {attempts[-1].node} was "
                 f"refused ({attempts[-1].code}): kube-scheduler takes the pod as bound, and never tries it again",
             )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not refused:
         return invalid("no-binding-refused", "no Binding of a call of bind was refused")
@@ -69,8 +69,7 @@ def judge_bind_again(history: History, case: str) -> Finding:
     """Bind was called again for a bound pod: it responded, and with an error for another node."""
     if (finding := _unconfigured(history)) is not None:
         return finding
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     made = calls(history, _NAME, case, by="harness")
     bound = {pod.uid: history.bindings[pod.uid].node for pod in history.test_pods(case) if pod.uid in history.bindings}

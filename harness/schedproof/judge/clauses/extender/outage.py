@@ -46,8 +46,7 @@ def judge_outage(history: History, case: str) -> Finding:
                 "bound-during-outage",
                 f"{pod.name} was bound to {binding.node} while the extender was broken, although it is not ignorable",
             )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not outages or not pods:
         return invalid("no-outage", "the extender was not broken while pods waited")

@@ -43,8 +43,7 @@ def judge_preempt(history: History, case: str) -> Finding:
             f"{left.name} was not bound, although {_offered(made)} nodes were offered where evictions make room; "
             f"{described(made[-1])}",
         )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not made or not preemptors:
         return invalid("not-called", never_called(history, "preemptVerb"))

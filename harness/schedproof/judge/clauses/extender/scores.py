@@ -15,6 +15,7 @@ from schedproof.history.history import History
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import IDLE_NODES, PREFERRED, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, flaw, never_called
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
@@ -82,7 +83,7 @@ def judge_integers(history: History, _case: str) -> Finding:
                     "score-not-integer",
                     f"{host} got the score {score!r} for {call.pod}: kube-scheduler cannot read it, and drops all "
                     f"{len(call.scores or ())} scores of the response",
-                    **_evidence(call),
+                    _evidence(call),
                 )
     return _of_the_run(history, made)
 
@@ -97,7 +98,7 @@ def judge_no_duplicates(history: History, _case: str) -> Finding:
             return failed(
                 "duplicate-node",
                 f"{twice[0]} is scored {hosts.count(twice[0])} times for {call.pod}: kube-scheduler adds the scores up",
-                **_evidence(call),
+                _evidence(call),
             )
     return _of_the_run(history, made)
 
@@ -169,8 +170,7 @@ def _unproved(history: History, case: str, made: list[ExtenderCall]) -> Finding 
             "call-failed",
             f"{flaws[0]}: kube-scheduler ignores that silently ({len(flaws)} of {len(made)} calls)",
         )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not made:
         return invalid("not-called", never_called(history, _NAME))
@@ -195,8 +195,8 @@ def _counted(made: list[ExtenderCall]) -> str:
     return f"{len(made)} responses with scores for {scored} of {asked} nodes{left}"
 
 
-def _evidence(call: ExtenderCall) -> dict[str, Any]:
-    return {"timeline": [f"{call.at:8.3f}s  {described(call)}"]}
+def _evidence(call: ExtenderCall) -> Evidence:
+    return Evidence(timeline=[f"{call.at:8.3f}s  {described(call)}"])
 
 
 CLAUSES = (

@@ -50,8 +50,7 @@ def judge_tls(history: History, case: str) -> Finding:
                 "insecure-call-answered",
                 f"a question {how} got a response ({_response(asked[how])})",
             )
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     return passed(f"responded over HTTPS; refused: questions {', '.join(refused)}")
 

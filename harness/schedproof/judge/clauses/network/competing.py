@@ -12,7 +12,8 @@ from schedproof.candidate.claims import Claims
 from schedproof.history.history import History
 from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, Clause
 from schedproof.judge.clauses.network.preference import judge_probes
-from schedproof.judge.rulings.evidence import ruled_table
+from schedproof.judge.evidence import Evidence
+from schedproof.judge.rulings.decisions import ruled_table
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.served import unless_not_served
 from schedproof.judge.verdict import Finding, gives, invalid
@@ -37,15 +38,14 @@ def judge_before_others(history: History, case: str) -> Finding:
 @gives("too-few", also=[judge_probes])
 def judge_many_nodes(history: History, case: str) -> Finding:
     """All probes went to the quietest of many feasible nodes; at least `TURNS` of these were that in turn."""
-    finding = judge_probes(history, case, distinct=TURNS)
-    if finding.outcome != "passed":
+    if (finding := judge_probes(history, case, distinct=TURNS)).outcome != "passed":
         return finding
     for pod in history.test_pods(case, "probe"):
         ruling = rule_binding(history, history.bindings[pod.uid])
         if (found := len(ruling.feasible)) < MANY:
             return invalid(
                 "too-few", f"{pod.name} had {found} feasible nodes instead of {MANY}",
-                decisions=[ruled_table(ruling)],
+                Evidence(decisions=[ruled_table(ruling)]),
             )  # fmt: skip
     return finding
 

@@ -26,8 +26,7 @@ def not_counting(claims: Claims) -> str:
 def judge_herd(history: History, case: str) -> Finding:
     """Pods that were bound within one window of readings, and fit on several nodes, did not all go to one node."""
     assert history.claims.network is not None
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     pods = [pod for pod in history.test_pods(case, "herd") if pod.uid in history.bindings]
     bound = [history.bindings[pod.uid] for pod in pods]

@@ -13,7 +13,8 @@ from schedproof.history.history import History, TestPod
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, excused_pods, placements_may_explain, quietest_of
-from schedproof.judge.rulings.evidence import ruled_table
+from schedproof.judge.evidence import Evidence
+from schedproof.judge.rulings.decisions import ruled_table
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.outweighed import outweighed, tie_broken
 from schedproof.judge.rulings.ruling import Ruling, rule_binding
@@ -71,8 +72,7 @@ def judge_missing_node(history: History, case: str) -> Finding:
     """
     assert history.claims.network is not None
     policy = history.claims.network.on_missing
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if wrong := unscored(history, case):
         return failed("call-failed", wrong)
@@ -99,7 +99,7 @@ def judge_missing_node(history: History, case: str) -> Finding:
         else:
             continue
         table = ruled_table(decision.ruling, expected=quietest)
-        return failed("against-on-missing", text, decisions=[table])
+        return failed("against-on-missing", text, Evidence(decisions=[table]))
     if (late_one := _missed(policy, tried, judged)) is not None:
         return invalid(LATE, f"{late_one.pod.name}: {late.why(late_one.pod)}")
     if not judged:

@@ -9,7 +9,6 @@ import operator
 from collections.abc import Collection, Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Literal
 
 from schedproof.candidate.claims import Claims
 from schedproof.history.acts import LineFault, NodesLoad, Reading, RunCluster, Unseen
@@ -17,8 +16,9 @@ from schedproof.history.history import History, TestPod
 from schedproof.history.observations import Admission
 from schedproof.judge.clause import CHANGE_NODES, HOLD_BINDINGS, IDLE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.evidence import Decision, Evidence, Pattern
 from schedproof.judge.rulings.configuration import not_all_scored
-from schedproof.judge.rulings.evidence import ruled_table, shown
+from schedproof.judge.rulings.decisions import ruled_table
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.outweighed import outweighed
 from schedproof.judge.rulings.ruling import Ruling, rule_binding
@@ -30,10 +30,6 @@ from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 ROTATIONS = 8
 """In clusters with more nodes, so many of them are the quietest in turn."""
 
-Pattern = Literal["one-node", "inverted", "ignored", "partly", "outweighed"]
-"""What the probes have in common: all on one node, whichever is the quietest; all on the busiest; as by chance; right
-more often than by chance; wrong where nodes differ in more than their traffic.
-"""
 
 _CHANCE = 1.5
 """So many times the average hits of a random choice still count as chance."""
@@ -84,12 +80,9 @@ def judge_probes(history: History, case: str, *, distinct: int, controlled: bool
         return invalid("not-all-nodes-scored", reason)
     if not pods:
         return invalid("not-tried", "nothing was tried")
-    evidence = shown(history, case)
     unbound = [pod.name for pod in pods if pod.uid not in history.bindings]
     if unbound:
-        return failed(
-            "not-bound-in-time", f"{unbound[0]} was never bound ({len(unbound)} of {len(pods)} probes)", **evidence
-        )
+        return failed("not-bound-in-time", f"{unbound[0]} was never bound ({len(unbound)} of {len(pods)} probes)")
     excused, late = excused_pods(history, pods), LateDecisions(history)
     tried = [_probe(history, pod, late, alike=alike) for pod in pods]
     # One that breaks a rule is excused by nothing; nor need one that is right.
@@ -111,36 +104,35 @@ def judge_probes(history: History, case: str, *, distinct: int, controlled: bool
             "probe-not-on-quietest",
             f"{_headline(pattern, wrong, probes)}; {first.pod.name}: {expected}"
             + (_query_trouble(history, case, first.pod) or _others_decide(history, first)),
-            pattern=pattern,
-            decisions=[_table(probe) for probe in wrong[:3]], measured=measured,
-            timeline=timeline(history, case, first.pod.name), logs=evidence["logs"],
+            Evidence(
+                pattern=pattern, decisions=[_table(probe) for probe in wrong[:3]], measured=measured,
+                timeline=timeline(history, case, first.pod.name),
+            ),
         )  # fmt: skip
     if broken := [probe for probe in probes if probe.problem]:
         return invalid(
             broken[0].problem, f"{broken[0].pod.name}: {broken[0].why} ({len(broken)} of {len(probes)} probes)",
-            decisions=[_table(probe) for probe in broken[:3]], **evidence,
+            Evidence(decisions=[_table(probe) for probe in broken[:3]]),
         )  # fmt: skip
     quietest = {probe.quietest for probe in probes}
     if len(quietest) < distinct:
         return invalid(
             "best-node-unchanged",
             f"only {len(quietest)} of {distinct} nodes were the quietest in turn",
-            measured=measured,
-            **evidence,
+            Evidence(measured=measured),
         )
     if chance >= RANDOM_LIMIT:
         return invalid(
             "random-chooser-passes",
             f"a random choice would pass with probability {chance:.1e}",
-            measured=measured,
-            **evidence,
+            Evidence(measured=measured),
         )
     if controlled and (problem := _control_problem(history, case)):
-        return invalid("control-inconclusive", problem, measured=measured, **evidence)
+        return invalid("control-inconclusive", problem, Evidence(measured=measured))
     return passed(
         f"{len(probes)} of {len(probes)} probes on the quietest of the feasible nodes, which {len(quietest)} nodes "
         f"were in turn; a random choice passes with probability {chance:.1e}" + _counts(len(left_out)),
-        decisions=[_table(probes[0])], measured=measured, timeline=evidence["timeline"],
+        Evidence(decisions=[_table(probes[0])], measured=measured),
     )  # fmt: skip
 
 
@@ -179,7 +171,7 @@ def _beyond_resolution(history: History, case: str) -> Finding | None:
                 "probe-not-on-quietest",
                 f"{pod.name} went to {binding.node}, expected {right}: the two quietest nodes differ by less than the "
                 "claimed resolution, and all others exceed it",
-                decisions=[ruled_table(ruling, expected=right)],
+                Evidence(decisions=[ruled_table(ruling, expected=right)]),
             )  # fmt: skip
     return None
 
@@ -417,7 +409,7 @@ def quietest_of(traffic: Mapping[str, float], feasible: tuple[str, ...]) -> tupl
     return node, math.inf if least == 0 < second else (second - least) / least if least else 0.0
 
 
-def _table(probe: _Probe) -> dict[str, object]:
+def _table(probe: _Probe) -> Decision:
     return ruled_table(probe.ruling, expected=probe.quietest)
 
 

@@ -15,6 +15,7 @@ from schedproof.history.world import RESERVED
 from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, judge_recovery
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.scored import found_something, queries, unscored
@@ -35,8 +36,7 @@ def no_outage_policy(claims: Claims) -> str:
 )  # fmt: skip
 def judge_zero_traffic(history: History, case: str) -> Finding:
     """Pods were scheduled while no node had any traffic, with at least two nodes to choose from."""
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if wrong := unscored(history, case):
         return failed("call-failed", wrong)
@@ -137,7 +137,7 @@ def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
         return invalid(
             "random-chooser-passes",
             f"a random choice would look like old readings with probability {chance:.1e}",
-            measured=measured,
+            Evidence(measured=measured),
         )  # fmt: skip
     if right:
         return failed(
@@ -145,7 +145,7 @@ def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
             "all pods went to the node that was the quietest before its readings ended "
             f"({', '.join(sorted(quietest))} in turn; by chance with probability {chance:.1e}): readings older than "
             "the claimed window are used",
-            measured=measured,
+            Evidence(measured=measured),
         )  # fmt: skip
     return finding
 
@@ -198,7 +198,7 @@ def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
     recovery = judge_recovery(history, case)
     if recovery.outcome != "passed":
         return recovery
-    return passed(f"{summary}; then {recovery.summary}", **recovery.evidence)
+    return passed(f"{summary}; then {recovery.summary}", recovery.evidence)
 
 
 @unless_not_served
@@ -210,8 +210,7 @@ def judge_query_cost(history: History, case: str) -> Finding:
     more for each additional node; half of that is the limit, so that a poll that falls into a decision is not mistaken
     for it.
     """
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     costs = {role: _queries(history, case, role) for role in ("few", "all")}
     if not any(history.of(PrometheusQuery)):
@@ -231,9 +230,9 @@ def judge_query_cost(history: History, case: str) -> Finding:
         return failed(
             "queries-grow-with-nodes",
             f"{text}: they grow with the number of nodes",
-            measured=measured,
+            Evidence(measured=measured),
         )
-    return passed(text, measured=measured)
+    return passed(text, Evidence(measured=measured))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ from schedproof.history.history import History
 from schedproof.judge.clause import SCRIPTED_METRICS, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.outweighed import tie_broken
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.served import unless_not_served
@@ -22,8 +23,7 @@ def judge_tie(history: History, case: str) -> Finding:
 
     Pearson's chi-square test against equal shares. Round-robin is more even than chance, and passes.
     """
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     rulings = [
         rule_binding(history, history.bindings[pod.uid])
@@ -39,7 +39,7 @@ def judge_tie(history: History, case: str) -> Finding:
     shares = ", ".join(f"{node} {got[node]}" for node in nodes)
     even = len(rulings) / len(nodes)
     chance = chi_square_tail(sum((got[node] - even) ** 2 / even for node in nodes), len(nodes) - 1)
-    evidence = {"measured": {"chance_of_such_shares": chance}}
+    evidence = Evidence(measured={"chance_of_such_shares": chance})
     least = min(nodes, key=lambda node: got[node])
     if chance < RANDOM_LIMIT and all(
         tie_broken(history, ruling, least) for ruling in rulings if ruling.binding.node != least
@@ -48,19 +48,19 @@ def judge_tie(history: History, case: str) -> Finding:
             "outweighed",
             f"its own scores were equal, and kube-scheduler's plugins preferred other nodes to {least} each time "
             f"({shares}): nodes differ in more than their traffic",
-            **evidence,
+            evidence,
         )
     if never := [node for node in nodes if not got[node]]:
         return failed(
             "ties-not-spread",
             f"{never[0]} got none of {len(rulings)} pods, although it was as quiet as the others: {shares}",
-            **evidence,
+            evidence,
         )
     if chance < RANDOM_LIMIT:
         return failed(
-            "ties-not-spread", f"{len(rulings)} pods were not spread over equally quiet nodes: {shares}", **evidence
+            "ties-not-spread", f"{len(rulings)} pods were not spread over equally quiet nodes: {shares}", evidence
         )
-    return passed(f"{len(rulings)} pods on {len(nodes)} equally quiet nodes: {shares}", **evidence)
+    return passed(f"{len(rulings)} pods on {len(nodes)} equally quiet nodes: {shares}", evidence)
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:

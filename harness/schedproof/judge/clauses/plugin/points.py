@@ -9,7 +9,8 @@ from schedproof.candidate.claims import Claims
 from schedproof.history.history import History
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import decision_table
+from schedproof.judge.evidence import Evidence
+from schedproof.judge.rulings.decisions import decision_table
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 
@@ -19,8 +20,7 @@ def judge_queue_sort(history: History, case: str) -> Finding:
 
     A pod that was bound, and then evicted for the other, was decided on first.
     """
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     pods = [*history.test_pods(case, "first"), *history.test_pods(case, "then")]
     phases = sorted({pod.phase for pod in pods})
@@ -44,8 +44,7 @@ def judge_queue_sort(history: History, case: str) -> Finding:
 @gives("no-choice", "not-tried", "preference-ignored", also=[judge_placement])
 def judge_score(history: History, case: str) -> Finding:
     """Each pod went to a node with the labels that it prefers by its example, if there was such a node."""
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     pods = [pod for pod in history.test_pods(case, "scored") if pod.uid in history.bindings]
     # The first one that is wrong: it may have taken another's place.
@@ -60,7 +59,7 @@ def judge_score(history: History, case: str) -> Finding:
                 "preference-ignored",
                 f"{pod.name} was bound to {binding.node}, but by its example prefers {', '.join(better)}: "
                 f"{_listed(example.better)} to {_listed(example.worse)}",
-                decisions=[decision_table(history, binding, dict.fromkeys(nodes, ()), expected=better[0])],
+                Evidence(decisions=[decision_table(history, binding, dict.fromkeys(nodes, ()), expected=better[0])]),
             )
     if not pods:
         return invalid("not-tried", "no pod had a preference")

@@ -18,11 +18,10 @@ from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claime
 def judge_leader_election(history: History, case: str) -> Finding:
     """With leader election it acquired its lease before it scheduled, and without it schedules as well."""
     leases = list(history.of(LeaseHolder, case))
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if (finding := judge_placement(history, case)).outcome != "passed":
         return finding
     if not leases:
-        return invalid("not-tried", "it was not started with leader election", **finding.evidence)
+        return invalid("not-tried", "it was not started with leader election", finding.evidence)
     if not leases[-1].holder and not _wrote_lease(history, case):
         return failed(
             "lease-not-taken",
@@ -68,7 +67,7 @@ def judge_second_scheduler(history: History, case: str) -> Finding:
             finding.code,
             f"{finding.summary}; it elects its leader by {SHARED_LEASE}, which the cluster's own scheduler holds, and "
             "waits for that; fix: leaderElect: false, or a resourceName of its own, with the rights on that Lease",
-            **finding.evidence,
+            finding.evidence,
         )
     if finding.outcome != "passed":
         return finding

@@ -14,7 +14,7 @@ from schedproof.history.observations import StartFailed
 from schedproof.judge.clause import AUDIT, SCRIPTED_METRICS, Clause
 from schedproof.judge.clauses.core.conditions import judge_binds
 from schedproof.judge.clauses.network.preference import judge_flip
-from schedproof.judge.rulings.evidence import log_tails
+from schedproof.judge.evidence import Evidence
 from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
 
 _ONE_PROFILE = "its configuration has one profile"
@@ -28,7 +28,7 @@ def _names(log: Sequence[str], arg: str) -> bool:
 
 
 @gives("config-version-not-served", "nothing-started")
-def judge_config_version(history: History, case: str) -> Finding:
+def judge_config_version(history: History, _case: str) -> Finding:
     """The configuration has an API version that this Kubernetes serves."""
     version = history.configuration.get("apiVersion", "")
     if not version:
@@ -39,13 +39,12 @@ def judge_config_version(history: History, case: str) -> Finding:
             f"its configuration has the API version {version}, but Kubernetes "
             f"{history.run.versions.get('kubernetes', '')} serves {SERVED_VERSION} only; fix: use that version, and "
             "check its fields",
-            logs=log_tails(history, case),
         )
     return passed(f"its configuration has the API version {version}")
 
 
 @gives("does-not-start", "nothing-started", "plugin-not-enabled", "plugin-not-registered")
-def judge_registered_name(history: History, case: str) -> Finding:
+def judge_registered_name(history: History, _case: str) -> Finding:
     """Every name in the configuration is that of a registered plugin, so that its args take effect.
 
     kube-scheduler refuses to enable a plugin that is not registered, but ignores pluginConfig for a name that is not
@@ -57,7 +56,6 @@ def judge_registered_name(history: History, case: str) -> Finding:
             "plugin-not-registered",
             f"its configuration enables the plugin {found['name']}, but none is registered under that name; fix: "
             f"{failure.fix}",
-            logs=log_tails(history, case),
         )
     for profile in history.configuration.get("profiles") or ():
         enabled = enabled_names(profile)
@@ -91,19 +89,19 @@ def judge_args_typed(history: History, case: str) -> Finding:
     if failure is not None:
         if not refuses_args(failure.text):
             return invalid("does-not-start", "the candidate does not start (see core/alive)")
-        return failed("args-refused", f"it does not accept its own args: {failure.text}", logs=log_tails(history, case))
+        return failed("args-refused", f"it does not accept its own args: {failure.text}")
     tried = list(history.of(Tried, case))
     if not tried:
         return invalid("not-tried", "no arg was tried")
     for attempt in tried:
         arg, code, what = attempt.arg, attempt.code, f"{attempt.arg}: {attempt.value!r}"
-        logs = {"logs": {what: attempt.log}}
+        logs = Evidence(logs={what: attempt.log})
         if code is None:
             return failed(
-                "wrong-arg-accepted", f"it starts with {what}, which has another type than the configured value", **logs
+                "wrong-arg-accepted", f"it starts with {what}, which has another type than the configured value", logs
             )
         if not _names(attempt.log, arg):
-            return failed("arg-not-named", f"with {what} it exits with code {code} without naming {arg}", **logs)
+            return failed("arg-not-named", f"with {what} it exits with code {code} without naming {arg}", logs)
     return passed(f"{', '.join(attempt.arg for attempt in tried)}: a value of another type fails the start by name")
 
 
@@ -140,7 +138,7 @@ def judge_args_unknown(history: History, case: str) -> Finding:
             )
         else:
             continue
-        return failed(code, text, logs={arg: attempt.log})
+        return failed(code, text, Evidence(logs={arg: attempt.log}))
     return passed("an unknown arg fails the start by name")
 
 
@@ -163,7 +161,7 @@ def judge_args_defaults(history: History, case: str) -> Finding:
             return failed(
                 "crash-without-args",
                 f"without {without} it crashes: {end}",
-                logs={f"without {without}": attempt.log},
+                Evidence(logs={f"without {without}": attempt.log}),
             )
     return passed(f"started {len(tried)} times with something left out: it used defaults, or exited with an error")
 
@@ -178,7 +176,7 @@ def judge_profiles(history: History, case: str) -> Finding:
     if not history.configuration:
         return invalid("nothing-started", "no scheduler was started")
     if failure is not None and QUEUE_SORTS.search(failure.text):
-        return failed("queue-sorts-differ", f"{failure.text}; fix: {failure.fix}", logs=log_tails(history, case))
+        return failed("queue-sorts-differ", f"{failure.text}; fix: {failure.fix}")
     if len(history.scheduler_names) < 2:
         return not_claimed(_ONE_PROFILE)
     if failure is not None:
@@ -197,7 +195,7 @@ def judge_profile_args(history: History, case: str) -> Finding:
 
 
 @gives("does-not-start", "nothing-started", "plugin-name-taken")
-def judge_duplicate_name_rejected(history: History, case: str) -> Finding:
+def judge_duplicate_name_rejected(history: History, _case: str) -> Finding:
     """No plugin of its own is registered under a taken name, which fails the start.
 
     No plugin replaces another by its name: registering a name twice is an error, whether or not a configuration enables
@@ -208,7 +206,6 @@ def judge_duplicate_name_rejected(history: History, case: str) -> Finding:
         return failed(
             "plugin-name-taken",
             f"it registers a plugin as {found['name']}, but that name is taken: it does not start; fix: {failure.fix}",
-            logs=log_tails(history, case),
         )
     if failure is not None:
         return invalid("does-not-start", "the candidate does not start (see core/alive)")
