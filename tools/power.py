@@ -45,6 +45,8 @@ _SCHEDULER = f"{KUBERNETES}/pkg/scheduler"
 _PLUGINS = f"{_SCHEDULER}/framework/plugins"
 _MORE = {"cycle and events": ["least-traffic-extender"]}
 """Candidates that a change of an area is tried with beside the stock scheduler, which has no extender."""
+_FOR_TESTS = ("test_utils.go",)
+"""Files of the plugins' packages that their tests alone use."""
 AREAS = {
     "resources": [f"{_PLUGINS}/noderesources"],
     "affinity": [f"{_PLUGINS}/nodeaffinity", f"{_PLUGINS}/interpodaffinity"],
@@ -117,7 +119,12 @@ class Kubernetes:
             change["diff"] = list(difflib.unified_diff(*texts, n=0, lineterm=""))[2:]
             file = Path(change["file"]).relative_to(self.copy)
             change |= {"area": area, "id": f"{file}:{change['mutator']}:{change['number']}"}
-        return [change for change in changes if not all(_SAID_ONLY.search(line) for line in _removed(change))]
+        return [
+            change
+            for change in changes
+            if Path(change["file"]).name not in _FOR_TESTS
+            and not all(_SAID_ONLY.search(line) for line in _removed(change))
+        ]
 
     def built(self, change: dict[str, Any]) -> Path | None:
         """Return a kube-scheduler with this change; None if it does not compile."""
