@@ -290,7 +290,9 @@ class CommandSpec(Mapped):
         passes_port = "port" in placeholders_in([*self.command, *self.env.values(), *files.values()])
         if self.port is None and self.listens and not passes_port:
             message = "the harness chooses the port to listen on, but no argument, env or file contains {port}"
-            fix = 'pass "{port}" in an argument, env or files, or set the port that it always uses, such as port: 8888'
+            fix = (
+                'pass "{port}" in an argument, env or files, or set the port that it always uses, such as `port: 8888`'
+            )
             yield Wrong("missing-placeholder", message, fix, ("command",))
 
 

@@ -216,7 +216,8 @@ class Settings(Camel):
         for number, clause in enumerate(clauses):
             if clause in clauses[:number]:
                 at = ("exclusions", number, "clause")
-                yield Wrong("duplicate", f"{clause} is excluded twice", "keep one of the two", at)
+                message = f"{clause} is excluded twice, first by exclusions[{clauses.index(clause)}]"
+                yield Wrong("duplicate", message, "keep one of the two", at)
 
     @rule
     def _has_its_features(self, context: Reading) -> Iterator[Wrong]:
