@@ -6,11 +6,8 @@ import collections
 import dataclasses
 from collections.abc import Iterable
 
-SCHEDULES_NOTHING = "schedproof-schedules-nothing"
-"""The property of a test that has shown that the candidate schedules no pods."""
-
-IGNORED = "schedproof-ignored"
-"""The property of a test that has shown that the candidate ignores what the test is about."""
+ENDED = "schedproof-ended"
+"""The property of a test with the fields of its `Ended`, if they are not the default ones."""
 
 ATTACHING = 10.0
 """Seconds that one more instance of a candidate costs: its start, and the clauses at the end of every instance."""
@@ -37,6 +34,19 @@ class Task:
     seconds: float
     fresh: bool = False
     stands_on: frozenset[int] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """What a worker tells of a test that has ended, as far as the choice of further tests depends on it.
+
+    Attributes:
+        binds_nothing: whether the candidate is known to bind nothing, by this test or another one.
+        ignored: whether the test has shown that the candidate ignores what it is about.
+    """
+
+    binds_nothing: bool = False
+    ignored: bool = False
 
 
 class Dispatcher:
@@ -84,18 +94,16 @@ class Dispatcher:
         trying = {*self._trying_first.values(), *(self._trying[basic] for basic in self._trying.keys() - self._ignored)}
         return bool(trying - {worker})
 
-    def basic_ended(self, index: int, *, ignored: bool) -> None:
-        """Note that a test on which others depend has ended; `ignored`: the candidate ignores what it is about."""
-        if ignored:
-            self._ignored.add(index)
+    def ended(self, test: Task, shown: Ended) -> None:
+        """Note that a test has ended. Further instances start only if the first test shows no lack of Bindings."""
+        if test.first:
+            self._trying_first.pop(test.candidate, None)
+            if shown.binds_nothing:
+                self._alone.add(test.candidate)
+        if shown.ignored:
+            self._ignored.add(test.index)
         else:
-            self._trying.pop(index, None)
-
-    def first_ended(self, candidate: str, *, schedules: bool) -> None:
-        """Note that a candidate's first test has ended: further instances start only if it schedules pods."""
-        self._trying_first.pop(candidate, None)
-        if not schedules:
-            self._alone.add(candidate)
+            self._trying.pop(test.index, None)
 
     def next_index(self, worker: str) -> int | None:
         """The index of the worker's next test; None if there is none now."""
