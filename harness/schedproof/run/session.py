@@ -119,12 +119,9 @@ class Session:
         What is judged over all of a run is judged, of a candidate that is there.
         """
         is_there = self._trial is not None and self._trial.candidate is candidate
-        return self._has_failed_fast and not (CATALOGUE[clause].last and is_there)
-
-    @property
-    def _has_failed_fast(self) -> bool:
         verdicts = (verdict for result in self.result.candidates.values() for verdict in result.verdicts)
-        return self.settings.fail_fast and any(verdict.did_not_pass for verdict in verdicts)
+        stopped = self.settings.fail_fast and any(verdict.did_not_pass for verdict in verdicts)
+        return stopped and not (CATALOGUE[clause].last and is_there)
 
     def trial(self, candidate: Candidate) -> Trial:
         """The candidate's trial; another candidate's is closed first.

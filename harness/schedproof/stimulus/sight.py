@@ -56,7 +56,7 @@ class Sight:
         node, selector = "", {}
         if turn is not None:
             node, selector = RESERVED, {GENERATION: turn.label}
-        elif "change-nodes" in self._cluster.capabilities and not self._avoids_reserved:
+        elif "change-nodes" in self._cluster.capabilities and "avoids-reserved" not in self._trial.shown.habits:
             node, selector = self._node, {GENERATION: self._trial.next_generation()}
             self._context.api.merge("nodes", node, {"metadata": {"labels": selector}})
         cpu = turn.cpu if turn is not None else ""
@@ -100,17 +100,13 @@ class Sight:
         self._pods.delete([pod])
         return bound
 
-    @property
-    def _avoids_reserved(self) -> bool:
-        return "avoids-reserved" in self._trial.shown.habits
-
     def _probe(self, **spec: Any) -> Pod:
         return self._pods.create("settle", role="settle", plain=True, **spec)
 
     def _turn(self) -> Turn | None:
         """Return a turn of the reserved node; None if there is no such node, or if the candidate would reject it."""
         reserved, network = self._trial.reserved, self._trial.candidate.claims.network
-        if reserved is None or self._avoids_reserved:
+        if reserved is None or "avoids-reserved" in self._trial.shown.habits:
             return None
         if network is not None and network.on_missing == "reject" and RESERVED not in self._readings(network):
             return None
