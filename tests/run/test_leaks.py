@@ -16,12 +16,12 @@ from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import AttachedSpec
 from schedproof.judge.verdict import Verdict
 from schedproof.normalization.effort import Effort
+from schedproof.recording.soak import Soak, SoakSample
 from schedproof.report.run.conclusion import conclude
 from schedproof.report.run.files import junit, write_files
 from schedproof.report.run.github import _lines
 from schedproof.run.leaks import SoakReport, SoakSamples, soak_report
 from schedproof.run.result import CandidateResult, RunResult
-from schedproof.stimulus.worlds.soak import Soak, SoakSample
 
 MIB = 1 << 20
 LEVEL = 60 * MIB

@@ -26,8 +26,8 @@ from typing import Any, Final, Literal
 import pydantic
 
 from schedproof.documents.json_schema import DRAFT, Schema
+from schedproof.recording.soak import Soak, SoakSample
 from schedproof.run.trend import LEVEL, Slope, slope
-from schedproof.stimulus.worlds.soak import Soak, SoakSample
 
 SOAK_SCHEMA: Final = "schedproof.soak/v1"
 Measure = Literal["memory", "descriptors", "threads", "connections"]

@@ -20,6 +20,7 @@ from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.own import is_own
 from schedproof.judge.verdict import Verdict
 from schedproof.normalization.effort import Effort
+from schedproof.recording.soak import Soak
 from schedproof.run.causes import Cause, causes_of
 from schedproof.run.document import (
     SCHEMA,
@@ -32,7 +33,6 @@ from schedproof.run.document import (
     Window,
 )
 from schedproof.run.leaks import SoakReport, soak_report
-from schedproof.stimulus.worlds.soak import Soak
 
 
 @dataclasses.dataclass

@@ -34,6 +34,7 @@ from schedproof.judge.shown import Shown
 from schedproof.normalization.effort import Effort
 from schedproof.recording.recorder import Recorder
 from schedproof.recording.scores import ScoreTail
+from schedproof.recording.soak import Soak
 from schedproof.stimulus.pods import Pod, pod_manifest
 from schedproof.stimulus.reserved import ReservedNode, is_possible
 from schedproof.stimulus.scoring.scorers import Scorers
@@ -41,7 +42,6 @@ from schedproof.stimulus.standing import LONG_WAITING, bystanders, waiting
 from schedproof.stimulus.surroundings import Surroundings
 from schedproof.stimulus.traffic.queries import Queries
 from schedproof.stimulus.usable_time import KeptLog, UsableTime
-from schedproof.stimulus.worlds.soak import Soak
 from schedproof.traffic.readings import Reader
 
 CONTROL = "schedproof-control"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import pydantic
 
-from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.counted import counted
 from schedproof.foundation.processes.held import held_by
 from schedproof.foundation.processes.machine import available_memory
@@ -41,6 +41,14 @@ class SoakSample(pydantic.BaseModel):
     """TCP sockets that do not listen, also half closed ones."""
 
 
+class Processes(Protocol):
+    """What a soak asks of an attached candidate."""
+
+    starts: int
+
+    def pids(self) -> Mapping[str, Sequence[int]]: ...
+
+
 class Soak:
     """Takes samples of one instance of a candidate.
 
@@ -63,7 +71,7 @@ class Soak:
         self._next = 0.0
         self._instance = 0
 
-    def look(self, attachment: Attachment, *, worlds: int, pods: int) -> bool:
+    def look(self, attachment: Processes, *, worlds: int, pods: int) -> bool:
         """Take a sample if one is due, and return whether this machine has the memory to go on.
 
         A candidate that was started again is a new instance: sampling begins again.
