@@ -6,20 +6,17 @@ import contextlib
 import dataclasses
 import datetime
 import gc
-import shutil
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import PluginSpec
 from schedproof.clusters.cluster import Cluster
 from schedproof.clusters.targets import build_targets_server
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
-from schedproof.foundation.disk import FREE_SPACE, DiskSpace, naming_full_disk
-from schedproof.foundation.errors import CandidateError, HostError, SchedproofError, UsageError
+from schedproof.foundation.disk import DiskSpace, naming_full_disk
+from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
-from schedproof.foundation.private import make_private
 from schedproof.foundation.progress import Progress
 from schedproof.history.acts import Selected
 from schedproof.judge.catalogue import CATALOGUE
@@ -27,15 +24,13 @@ from schedproof.judge.judge import applies, dependent, judge
 from schedproof.judge.shown import Shown
 from schedproof.judge.verdict import Verdict
 from schedproof.run import follow_up
+from schedproof.run.folders import new_folder, require_space
 from schedproof.run.launch import KeptCluster, Settings, check, launch
 from schedproof.run.result import CandidateResult, RunResult
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.last_round import last_round
 from schedproof.stimulus.scoring.scorers import build_scorers
 from schedproof.stimulus.trial import Trial, describe_cluster
-
-_LEAST_FREE = 64 << 20
-"""Bytes that must be free in the report folder: a run of twenty clauses writes some 10 MB."""
 
 
 class Session:
@@ -135,7 +130,7 @@ class Session:
         if self._trial is not None and self._trial.candidate is not candidate:
             self._close_trial()
         if self._trial is None:
-            folder = self._new_folder(candidate)
+            folder, self._instance = new_folder(self.settings, candidate.name)
             cluster = self.cluster
             try:
                 with naming_full_disk(self.settings.report):
@@ -163,16 +158,6 @@ class Session:
                 raise
             self.result.timings[f"attach {candidate.name}"] = self._trial.attach_seconds
         return self._trial
-
-    def _new_folder(self, candidate: Candidate) -> Path:
-        """Where the evidence of the candidate goes; that of further instances in numbered folders below the first's."""
-        folder = home = self.settings.report / "candidates" / candidate.name
-        if self.settings.cluster_number:
-            self._instance = 1
-            while not _make(folder):
-                self._instance += 1
-                folder = home / str(self._instance)
-        return folder
 
     def _compile(self, candidate: Candidate, cluster: Cluster) -> None:
         """Build all that it may need, so that the time is reported separately from attaching."""
@@ -299,43 +284,3 @@ class Session:
             # Something may be left. What was judged is judged all the same, and the run has its reason to fail.
             self.result.error = self.result.error or error
         self.result.timings["close"] = time.monotonic() - begin
-
-
-def _make(folder: Path) -> bool:
-    """Make a folder, unless another process was faster."""
-    try:
-        make_private(folder.parent)
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        return False
-    return True
-
-
-def require_space(folder: Path) -> None:
-    """Fail before the run starts if the report folder has too little space or cannot be written.
-
-    Raises:
-        UsageError: the folder holds evidence already.
-        HostError: the folder cannot be written, or has too little room.
-    """
-    if (folder / "candidates").exists():
-        raise UsageError(
-            f"{folder} holds the evidence of an earlier run, which would be mixed up with this one's",
-            remedy="choose another folder with --report, or remove this folder",
-        )
-    try:
-        make_private(folder)
-        probe = folder / ".writable"
-        probe.write_text("")
-        probe.unlink()
-        free = shutil.disk_usage(folder).free
-    except OSError as error:
-        raise HostError(
-            f"cannot keep evidence in {folder}: {error.strerror}",
-            remedy="choose another folder with --report",
-        ) from error
-    if free < _LEAST_FREE:
-        raise HostError(
-            f"only {free >> 20} MiB are free in {folder}; the evidence of a run needs {_LEAST_FREE >> 20} MiB",
-            remedy=FREE_SPACE,
-        )
