@@ -266,6 +266,8 @@ def right(schema: dict[str, Any]) -> Any:
     schema = RECORDS["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     for form in schema.get("anyOf", ()):
         return right(form)
+    for value in schema.get("enum", ()):
+        return value
     fields = {name: right(schema["properties"][name]) for name in schema.get("required", ())}
     return {"string": "a", "integer": 1, "number": 0.5, "boolean": True, "array": [], "object": fields}.get(
         schema.get("type", ""), fields

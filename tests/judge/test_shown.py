@@ -123,7 +123,12 @@ def test_what_is_shown_grows_with_the_history() -> None:
     assert Shown.of(h.history().up_to_end(BINDS)).broken_by == ""
 
 
-RECORDED: dict[str, dict[str, Any]] = {"divides-by-zero": {"broken_by": "network/zero-traffic"}}
+RECORDED: dict[str, dict[str, Any]] = {
+    "divides-by-zero": {"broken_by": "network/zero-traffic"},
+    "blocks-the-queue": {
+        "broken_by": BINDS, "blocked": True, "binds_plain": None, "habits": {"binds-nothing", "binds"},
+    },
+}  # fmt: skip
 """What recorded histories of golden show; the others show nothing."""
 
 
