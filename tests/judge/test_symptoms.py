@@ -9,11 +9,11 @@ import pytest
 
 from schedproof.history.acts import LeftOut, Unblocked, WorldSearch
 from schedproof.judge import symptoms
+from schedproof.judge.causes import causes_of
 from schedproof.judge.codes import CODES
 from schedproof.judge.shown import Shown
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict, failed
-from schedproof.run.causes import causes_of
 
 from .histories import CAPABILITIES, EXTENDER, HARNESS_USER, NAMESPACE, NETWORK, HistoryBuilder
 from .probing import LEAST, ROTATION, tried

@@ -2,7 +2,7 @@
 
 One fault breaks many guarantees: a process that has ended binds nothing, whatever is tried. A finding says which
 guarantee was broken; its symptoms are the faults in the record of its case that can lead to such a finding. Findings
-with the same symptom have one cause (`schedproof.run.causes`).
+with the same symptom have one cause (`schedproof.judge.causes`).
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from typing import Any
 from schedproof import __version__
 from schedproof.candidate.claims import profile_of
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.causes import Cause
 from schedproof.judge.codes import CODES
 from schedproof.judge.verdict import Verdict
 from schedproof.report import templating
@@ -27,7 +28,6 @@ from schedproof.report.run.matrix import anchor, has_section, kind_of, matrix
 from schedproof.report.run.pictures import decision_picture, scoring_picture
 from schedproof.report.run.soaked import COLUMNS, heading, note, rows
 from schedproof.report.run.terminal import PASSES_ALONE
-from schedproof.run.causes import Cause
 from schedproof.run.result import RunResult
 
 _KINDS = {"PASSED": "passed", "FAILED": "failed", "UNPROVED": "invalid", "ERROR": "failed", "INTERRUPTED": "invalid"}
