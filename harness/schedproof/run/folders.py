@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
 
@@ -19,22 +20,16 @@ def new_folder(settings: Settings, candidate: str) -> tuple[Path, int]:
 
     With several clusters, further instances have numbered folders below the first's; otherwise the number is 0.
     """
-    folder = home = settings.report / "candidates" / candidate
-    instance = min(settings.cluster_number, 1)
-    while instance and not _make(folder):
+    home, instance = settings.report / "candidates" / candidate, 0
+    if not settings.cluster_number:
+        return home, instance
+    make_private(home.parent)
+    while True:
         instance += 1
-        folder = home / str(instance)
-    return folder, instance
-
-
-def _make(folder: Path) -> bool:
-    """Make a folder, unless another process was faster."""
-    try:
-        make_private(folder.parent)
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        return False
-    return True
+        folder = home if instance == 1 else home / str(instance)
+        with contextlib.suppress(FileExistsError):  # another process was faster
+            folder.mkdir(mode=0o700)
+            return folder, instance
 
 
 def require_space(folder: Path) -> None:
