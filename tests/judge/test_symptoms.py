@@ -9,10 +9,11 @@ import pytest
 
 from schedproof.history.acts import LeftOut, Unblocked, WorldSearch
 from schedproof.judge import symptoms
+from schedproof.judge.causes import causes_of
 from schedproof.judge.codes import CODES
+from schedproof.judge.shown import Shown
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict, failed
-from schedproof.run.causes import causes_of
 
 from .histories import CAPABILITIES, EXTENDER, HARNESS_USER, NAMESPACE, NETWORK, HistoryBuilder
 from .probing import LEAST, ROTATION, tried
@@ -42,9 +43,9 @@ def unbound(*happens: Callable[[HistoryBuilder], object], deadline: str = "bind"
 def test_weight_overflow_is_a_symptom_of_an_ignored_preference(weight: int | None, expected: bool) -> None:
     h = HistoryBuilder("network/least-traffic", extender={**EXTENDER, **({"weight": weight} if weight else {})})
     finding = failed("probe-not-on-quietest", "another node")
-    found = symptoms.symptoms(h.history(), h.case, finding, whole_run=False)
+    found = symptoms.symptoms(h.history(), h.case, finding, Shown(), whole_run=False)
     assert ("weight-overflows" in [symptom.kind for symptom in found]) == expected
-    assert not symptoms.symptoms(h.history(), h.case, failed("infeasible-node", "full"), whole_run=False)
+    assert not symptoms.symptoms(h.history(), h.case, failed("infeasible-node", "full"), Shown(), whole_run=False)
 
 
 def test_unbound_pod_without_other_observations_has_no_symptom() -> None:

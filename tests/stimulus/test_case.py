@@ -12,6 +12,7 @@ import pytest
 from schedproof.foundation.errors import UsageError
 from schedproof.history.acts import Asserted, CasePhase, Trouble
 from schedproof.history.observations import LogTail
+from schedproof.judge.shown import Shown
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.kinds.extender import ExtenderStimulus
 from schedproof.stimulus.reserved import GENERATION
@@ -67,7 +68,7 @@ def with_parts(*changed: str) -> tuple[Any, list[str]]:
     vars(case).update({name: Undone(name, order, changed=name in changed) for name in PARTS})
     case._load = Undone("load", order)
     case._expect = SimpleNamespace(over=False)
-    case.trial.attachment, case.trial.ignores_selectors = SimpleNamespace(ended=False), False
+    case.trial.attachment, case.trial.shown = SimpleNamespace(ended=False), Shown()
     case.sight = SimpleNamespace(settle=lambda: order.append("settled"))
     return case, order
 
@@ -90,7 +91,8 @@ def test_what_is_on_no_node_and_no_pod_need_not_be_seen_to_go(changed: str) -> N
 def test_a_candidate_that_has_missed_a_deadline_or_shows_nothing_is_not_waited_for_again() -> None:
     for over, ignores, settled in ((False, False, True), (True, False, False), (False, True, False)):
         case, order = with_parts("pods")
-        case._expect.over, case.trial.ignores_selectors = over, ignores
+        case._expect.over = over
+        case.trial.shown = Shown(habits=frozenset({"ignores-selectors"} if ignores else ()))
         case.restore()
         assert ("settled" in order) is settled
 

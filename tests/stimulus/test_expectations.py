@@ -56,7 +56,7 @@ def test_pods_that_are_bound_in_time(world: World) -> None:
     due = world.context.deadlines.bind
     assert (record.case, record.within, record.deadline) == (CLAUSE, due.seconds, due.name)
     assert record.rv <= world.recorder.newest
-    assert (world.expect.over, world.waits) == (False, [False])
+    assert (world.expect.over, world.trial.waits) == (False, [False])
 
 
 @pytest.mark.parametrize("woken", [False, True])
@@ -89,13 +89,13 @@ def test_one_that_is_not_ends_the_case_and_all_are_on_record(late: World) -> Non
     assert expected(late) == outcomes("bound", *pods)
     assert [record.deadline for record in late.of(Expect)] == ["soon", "soon"]
     assert late.expect.over
-    assert late.waits == [False, False], "and once more, for those that are late"
+    assert late.trial.waits == [False, False], "and once more, for those that are late"
 
 
 def test_a_case_that_goes_on_all_the_same(late: World) -> None:
     pods = [late.pods.create()]
     assert not late.expect.bound_in_time(pods)
-    assert (expected(late), late.expect.over, late.waits) == (outcomes("bound", *pods), False, [True, True])
+    assert (expected(late), late.expect.over, late.trial.waits) == (outcomes("bound", *pods), False, [True, True])
 
 
 def test_what_was_due_is_not_waited_for(late: World) -> None:

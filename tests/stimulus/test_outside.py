@@ -14,14 +14,14 @@ from schedproof.stimulus.outside import binds_pods, unbound
 from schedproof.stimulus.trial import Trial
 
 from .trials import Trials
-from .world import IN_TIME, NODES, TOO_LATE, World
+from .world import CLAUSE, IN_TIME, NODES, TOO_LATE, World
 
 
 def test_a_candidate_binds_pods_if_it_binds_two(trials: Trials, trial: Trial) -> None:
     before = trials.world.server.names("pods")
     trials.world.schedule()
-    assert binds_pods(trial)
-    assert (trials.world.server.names("pods"), trial.binds_nothing) == (before, False)
+    assert binds_pods(trial, CLAUSE)
+    assert (trials.world.server.names("pods"), trial.shown.binds_nothing) == (before, False)
     assert "restart if ended" in dict(trials.attachment.acts)
 
 
@@ -31,7 +31,7 @@ def test_no_pod_is_tried_if_the_record_shows_that_none_will_be_bound(
     trials.world.schedule()
     monkeypatch.setattr(trial, "look_into_record", lambda *, late: late)
     before = trials.world.recorder.rv
-    assert not binds_pods(trial)
+    assert not binds_pods(trial, CLAUSE)
     assert trials.world.recorder.rv == before
 
 
@@ -43,8 +43,8 @@ def test_a_candidate_that_ends_after_a_binding_does_not_bind_pods(trials: Trials
         return "" if trials.attachment.ended else NODES[0]
 
     trials.world.schedule(node_of)
-    assert not binds_pods(trial)
-    assert (trials.world.server.names("pods"), trial.binds_nothing) == (before, None)
+    assert not binds_pods(trial, CLAUSE)
+    assert (trials.world.server.names("pods"), trial.shown.binds_nothing) == (before, None)
 
 
 def test_a_candidate_that_does_not_bind_in_time_does_not_bind_pods(trials: Trials) -> None:
@@ -53,7 +53,7 @@ def test_a_candidate_that_does_not_bind_in_time_does_not_bind_pods(trials: Trial
     trials.candidate = dataclasses.replace(trials.candidate, claims=claims)
     with contextlib.closing(trials.make()) as trial:
         before = trials.world.server.names("pods")
-        assert not binds_pods(trial)
+        assert not binds_pods(trial, CLAUSE)
         assert trials.world.server.names("pods") == before
 
 

@@ -99,6 +99,7 @@ def test_a_candidate_that_shuns_the_turnstile_is_shown_by_any_binding_and_its_cl
     for turns in (1, 2):
         world.sight.settle()
         assert (len(world.of(ShownSeen)), turnstile._free) == (turns, 1)
+        assert "avoids-reserved" in world.trial.shown.habits
     assert passed == [world.context.freshness] * 2
     assert world.pods.present == []
     assert world.of(Unseen) == []
@@ -113,7 +114,7 @@ def test_without_a_turnstile_a_label_shows_the_nodes_and_a_claim_the_pods(world:
     assert seen.pod.startswith(probe.pod.removeprefix(f"{NAMESPACE}/"))
     assert seen.rv == seen.nodes == seen.pods
     assert passed == [world.context.freshness]
-    assert not world.trial.ignores_selectors
+    assert "ignores-selectors" not in world.trial.shown.habits
 
 
 def test_where_nodes_are_not_to_be_changed_none_is(make_world: Callable[..., World]) -> None:
@@ -128,7 +129,7 @@ def test_where_nodes_are_not_to_be_changed_none_is(make_world: Callable[..., Wor
 def test_a_probe_on_another_node_shows_that_selectors_are_ignored(world: World, passed: list[float]) -> None:
     world.schedule(lambda _: "node-2")
     world.sight.settle()
-    assert world.trial.ignores_selectors
+    assert "ignores-selectors" in world.trial.shown.habits
     (seen,) = world.of(ShownSeen)
     assert "its selector was ignored" in seen.pod
     assert passed == []

@@ -17,7 +17,7 @@ from schedproof.candidate.timing import Timing
 from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import TAKEOVER
 from schedproof.foundation.errors import CandidateError
-from schedproof.history.acts import PodCreated, Run, RunEnd, ShownSeen
+from schedproof.history.acts import LeftOut, PodCreated, Run, RunEnd, ShownSeen
 from schedproof.history.observations import NodeScore
 from schedproof.history.world import RESERVED
 from schedproof.stimulus import trial as module
@@ -25,7 +25,7 @@ from schedproof.stimulus.trial import CONTROL, Trial
 
 from .played_traffic import CLAIMS
 from .trials import ROLES, Trials, rule
-from .world import NAMESPACE, NODES, SCHEDULER, World
+from .world import CLAUSE, NAMESPACE, NODES, SCHEDULER, World
 
 
 def of(trial: Trial, kind: type[Any]) -> list[Any]:
@@ -151,10 +151,10 @@ def test_what_it_has_never_done_in_time_is_known_unless_all_is_waited_out(trials
 
 
 def test_a_candidate_binds_nothing_until_it_has_bound_a_pod(trial: Trial) -> None:
-    found = [trial.binds_nothing]
+    found = [trial.shown.binds_nothing]
     for for_nothing in (True, False, True):
-        trial.waited(for_nothing=for_nothing)
-        found.append(trial.binds_nothing)
+        trial.note(CLAUSE, "binds-nothing" if for_nothing else "binds")
+        found.append(trial.shown.binds_nothing)
     assert found == [None, True, False, False]
 
 
@@ -180,7 +180,7 @@ def test_the_record_of_what_has_bound_pods_or_keeps_going_ends_no_wait(
 ) -> None:
     monkeypatch.setattr(module, "all_refused", lambda _: True)
     with contextlib.closing(trials.make(keep_going=keep_going)) as trial:
-        trial.waited(for_nothing=keep_going)
+        trial.note(CLAUSE, "binds-nothing" if keep_going else "binds")
         assert not trial.look_into_record(late=True)
 
 
@@ -214,7 +214,7 @@ def test_patients_come_a_while_apart_and_only_a_few(trial: Trial, monkeypatch: p
 
 
 def test_a_kind_of_variation_is_looked_into_twice_unless_it_is_left_out(trial: Trial) -> None:
-    trial.left_out.add("limits")
+    trial.recorder.add(LeftOut(case=CLAUSE, kinds={"limits": "core/fit-cpu"}))
     asked = [trial.to_look_into(["node affinity", "limits"]) for _ in range(3)]
     assert asked == [["node affinity"], ["node affinity"], []]
     assert trial.to_look_into(["tolerations", "node affinity"]) == ["tolerations"]

@@ -21,7 +21,7 @@ from schedproof.clusters.nodes import CORDONED
 from schedproof.clusters.spec import NodeSpec
 from schedproof.foundation.deadlines import OBJECT_SHOWN
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.history.acts import Run, RunCandidate, RunCluster, Users
+from schedproof.history.acts import Habit, Run, RunCandidate, RunCluster, Users
 from schedproof.history.record import Record
 from schedproof.history.saved import SCHEMA
 from schedproof.recording.recorder import Recorder
@@ -31,6 +31,7 @@ from schedproof.stimulus.expectations import Expectations
 from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.status import PodStatus
 from schedproof.stimulus.surroundings import Surroundings
+from schedproof.stimulus.trial import Trial
 from schedproof.stimulus.usable_time import UsableTime
 
 from ..fake_apiserver.storing import Storing
@@ -112,6 +113,18 @@ class PlayedAttachment:
             self.acts.append("thaw")
 
 
+class PlayedTrial(SimpleNamespace):
+    """The part of `Trial` that parts of a case ask; what the candidate has shown is what is on record of it."""
+
+    shown = Trial.shown
+
+    def note(self, case: str, habit: Habit) -> None:
+        """As `Trial.note`; of each wait for Bindings, `waits` says whether it was for nothing."""
+        if habit in ("binds", "binds-nothing"):
+            self.waits.append(habit == "binds-nothing")
+        Trial.note(self, case, habit)  # type: ignore[arg-type]
+
+
 class World:
     """A cluster of two nodes, a candidate that schedules what `schedule` says, and the parts of a case.
 
@@ -135,20 +148,17 @@ class World:
         self.recorder = Recorder(self.cluster.api, folder, self._header(), None)
         self.said: list[tuple[str, bool]] = []
         """What the candidate was given a deadline to say, and whether it did."""
-        self.waits: list[bool] = []
-        """Of each wait for Bindings, whether it was for nothing."""
-        self.trial: Any = SimpleNamespace(
+        self.trial: Any = PlayedTrial(
             cluster=self.cluster, candidate=self.candidate, recorder=self.recorder, attachment=self.attachment,
-            namespace=NAMESPACE, seed=7, waiters={}, reserved=None, shuns_reserved=False,
-            ignores_selectors=False, taking_over=False, in_vain=False, look_into_record=lambda *, late: not late,
+            namespace=NAMESPACE, seed=7, waiters={}, waits=[], reserved=None, taking_over=False, in_vain=False,
+            look_into_record=lambda *, late: not late,
             surroundings=Surroundings(self.cluster, self.candidate), usable_time=UsableTime(dict),
             history=self.recorder.history, schedules=lambda: None,
-            waited=lambda *, for_nothing: self.waits.append(for_nothing),
             did=lambda what, *, in_time: self.said.append((what, in_time)),
             never_did=lambda what: (what, True) not in self.said and (what, False) in self.said,
             next_generation=lambda: "generation-1", asked_apart=set(), asked_at=-math.inf,
             probes_apart=False, placements_count=False,
-            queries=SimpleNamespace(look_back=lambda _: None, note=lambda *_: None), reserved_nodes=(), left_out=set(),
+            queries=SimpleNamespace(look_back=lambda _: None, note=lambda *_: None), reserved_nodes=(),
         )  # fmt: skip
         self.context = Context.of(self.trial, CLAUSE)
         self.pods = PodChanges(self.context)

@@ -157,6 +157,25 @@ class Unblocked(OfCase, kind="unblocked"):
     """
 
 
+class PlainPods(OfCase, kind="plain-pods"):
+    """After the case, the harness tried whether the candidate binds pods that fit on every node."""
+
+    bound: bool
+
+
+Habit = Literal["binds", "binds-nothing", "ignores-selectors", "avoids-reserved"]
+
+
+class Noted(OfCase, kind="noted"):
+    """What the candidate did with pods of the case, as later cases have to know it; once for each habit."""
+
+    habit: Habit
+    """`binds`, `binds-nothing`: whether pods were bound at the end of a wait; `ignores-selectors`: a pod was bound to
+    another node than it selects, although that was free; `avoids-reserved`: pods are bound, but none to the reserved
+    node, although they tolerate its taints.
+    """
+
+
 class Trouble(OfCase, kind="trouble"):
     """The harness could not do its part."""
 

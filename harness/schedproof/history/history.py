@@ -15,7 +15,6 @@ from schedproof.candidate.claims import Claims, Exclusion
 from schedproof.documents.reading import adapter
 from schedproof.history.acts import (
     Accepted,
-    Broken,
     CasePhase,
     Fence,
     LineFault,
@@ -217,16 +216,6 @@ class History:
     def over(self) -> bool:
         """Whether the run was completed."""
         return any(self.of(RunEnd))
-
-    @property
-    def shown_broken_by(self) -> str:
-        """The clause that showed that the candidate binds nothing, so that no more was tried; empty if none did."""
-        return next((record.case for record in self.of(Broken) if not record.basic), "")
-
-    @property
-    def ignored_basics(self) -> frozenset[str]:
-        """The clauses that showed that the candidate ignores their subject, and on which others depend."""
-        return frozenset(record.case for record in self.of(Broken) if record.basic)
 
     def up_to_end(self, case: str = "") -> History:
         """The history as of the end of a case; without a case, of the run.

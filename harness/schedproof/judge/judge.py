@@ -6,13 +6,12 @@ import dataclasses
 import math
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from schedproof.candidate.claims import Claims
 from schedproof.candidate.profiles import OWN, profile_of
 from schedproof.foundation.visible import visible_in
-from schedproof.history.acts import LeftOut, RunCluster, Selected, Trouble, Unblocked, Unsupported
+from schedproof.history.acts import RunCluster, Selected, Trouble, Unsupported
 from schedproof.history.history import History
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import ANSWERED, AUDIT, PREFERRED, Clause
@@ -20,6 +19,7 @@ from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.extender_calls import lost_calls
 from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.rulings.timeline import log_tails, timeline
+from schedproof.judge.shown import Shown
 from schedproof.judge.symptoms import symptoms
 from schedproof.judge.verdict import JUDGE_RAISED, Finding, Outcome, Verdict, invalid
 
@@ -55,19 +55,6 @@ def unsupported(clause: Clause, lacks: Unsupported) -> Verdict:
     """The verdict on a clause that cannot be tried without what the candidate does not support."""
     summary = f"not tried: it needs {lacks.subject}, and {lacks.clause} is excluded or not claimed"
     return _verdict(clause, "skipped", summary, "depends-on-excluded", depends_on=lacks.clause)
-
-
-def left_out_by(clause: Clause, broken_by: str, ignored: AbstractSet[str]) -> str:
-    """The clause because of which another clause is not tried; "" if there is none.
-
-    Args:
-        clause: the clause that may not be tried.
-        broken_by: the clause that has shown that the candidate binds nothing; "" if none has.
-        ignored: clauses that have shown that the candidate ignores what they are about.
-    """
-    if broken_by and clause.needs_bindings:
-        return broken_by
-    return min(clause.stands_on & ignored, default="")
 
 
 _FACTS = frozenset({"call-unanswered", "query-refused", "query-without-result"})
@@ -107,22 +94,19 @@ def _judge(history: History, clause_id: str) -> Verdict:
     clause = CATALOGUE[clause_id]
     if (verdict := applies(clause, history.claims, history.run.cluster)) is not None:
         return verdict
-    cause = history.shown_broken_by
-    if clause_id not in history.cases and (waits_for := left_out_by(clause, cause, history.ignored_basics)):
+    of_run = Shown.of(history)
+    if clause_id not in history.cases and (waits_for := of_run.waits_for(clause)):
         return dependent(clause, waits_for)
     finding = _unfinished(history, clause)
     if finding is not None:
         return _verdict(clause, finding.outcome, finding.summary, finding.code)
-    # Found out after the end of the case.
-    left_out = [kind for record in history.of(LeftOut, clause_id) for kind in record.kinds]
-    blocked = any(history.of(Unblocked))
-    finding = _safely(clause, history.up_to_end("" if clause.last else clause_id), left_out, blocked=blocked)
+    finding = _safely(clause, history.up_to_end("" if clause.last else clause_id), of_run)
     if finding.outcome == "passed" and not clause.last and history.ended_early(clause_id):
         # The judge must find what was missed. Where it does not, its record is not all that was to be tried.
         finding = invalid("cut-short", "a deadline was missed, and the rest of the trial was skipped", finding.evidence)
     finding = _unless_lost(history, clause, finding)
-    if finding.outcome == "invalid" and cause and cause != clause_id:
-        return dependent(clause, cause)
+    if finding.outcome == "invalid" and of_run.broken_by not in ("", clause_id):
+        return dependent(clause, of_run.broken_by)
     if finding.outcome != "failed" and (lacks := next(history.of(Unsupported, clause_id), None)) is not None:
         return unsupported(clause, lacks)
     verdict = _verdict(clause, finding.outcome, finding.summary, finding.code, evidence=finding.evidence)
@@ -152,11 +136,8 @@ def _unless_lost(history: History, clause: Clause, finding: Finding) -> Finding:
     return invalid("record-incomplete", gap, finding.evidence) if gap else finding
 
 
-def _safely(clause: Clause, history: History, left_out: Sequence[str], *, blocked: bool) -> Finding:
-    """The finding of a clause's judge. If a judge raises, only its own clause is unproved.
-
-    `left_out` and `blocked`: see `symptoms`.
-    """
+def _safely(clause: Clause, history: History, of_run: Shown) -> Finding:
+    """The finding of a clause's judge. If a judge raises, only its own clause is unproved. `of_run`: see `symptoms`."""
     try:
         finding = clause.judge(history, clause.id)
         evidence = finding.evidence
@@ -165,7 +146,7 @@ def _safely(clause: Clause, history: History, left_out: Sequence[str], *, blocke
             if finding.outcome != "passed" and not evidence.timeline:
                 evidence |= Evidence(timeline=timeline(history, clause.id))
         if finding.outcome in ("failed", "invalid"):
-            seen = symptoms(history, clause.id, finding, whole_run=clause.last, left_out=left_out, blocked=blocked)
+            seen = symptoms(history, clause.id, finding, of_run, whole_run=clause.last)
             evidence |= Evidence(symptoms=seen)
             if not clause.last:
                 evidence |= Evidence(lanes=lanes(history, clause.id))

@@ -2,7 +2,7 @@
 
 One fault breaks many guarantees: a process that has ended binds nothing, whatever is tried. A finding says which
 guarantee was broken; its symptoms are the faults in the record of its case that can lead to such a finding. Findings
-with the same symptom have one cause (`schedproof.run.causes`).
+with the same symptom have one cause (`schedproof.judge.causes`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import collections
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 
 from schedproof.candidate.kinds import weighed_beyond_int64
-from schedproof.history.acts import Expect, LeftOut, LineFault, NodesLoad, WorldSearch
+from schedproof.history.acts import Expect, LineFault, NodesLoad, WorldSearch
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ExtenderCall, LogTail, ProcessEvent
@@ -27,6 +27,7 @@ from schedproof.judge.rulings.in_vain import sent_nothing, tried_none_of_its_own
 from schedproof.judge.rulings.scored import found_something, queries
 from schedproof.judge.rulings.served import NOT_SERVED
 from schedproof.judge.rulings.unbound import refusals
+from schedproof.judge.shown import Shown
 from schedproof.judge.verdict import JUDGE_RAISED, Finding
 
 KINDS: Mapping[SymptomKind, Code] = {
@@ -136,10 +137,9 @@ def symptoms(
     history: History,
     case: str,
     finding: Finding,
+    of_run: Shown,
     *,
     whole_run: bool,
-    left_out: Sequence[str] = (),
-    blocked: bool = False,
 ) -> list[Symptom]:
     """The faults that explain a finding which did not pass, in the order of `KINDS`.
 
@@ -147,9 +147,8 @@ def symptoms(
         history: up to the end of the case.
         case: the clause.
         finding: on it.
-        left_out: kinds of variation with which pods were not bound, as was found out by the case.
+        of_run: what all of the run shows: why pods of a case were not bound is found out after it.
         whole_run: whether it is judged over the whole run.
-        blocked: whether pods were bound only without pods that fit on no node, as was found out by the run.
     """
     if finding.code == JUDGE_RAISED:
         return []
@@ -160,8 +159,8 @@ def symptoms(
         _refused(history, begin, end, finding),
         _unanswered(history, begin, end, finding),
         _queries(history, case),
-        _blocked() if blocked else _none_tried(history),
-        _unbound_with(history, case, left_out),
+        _blocked() if of_run.blocked else _none_tried(history),
+        _unbound_with(case, Shown.of(history), of_run),
         _overflow(history),
         _outage(history, case),
         _outdated(history, finding) or _rules(finding),
@@ -312,12 +311,13 @@ def _error_of(answer: str) -> str:
         return _quoted(answer)
 
 
-def _unbound_with(history: History, case: str, left_out: Sequence[str]) -> Iterator[Symptom]:
+def _unbound_with(case: str, by_its_end: Shown, of_run: Shown) -> Iterator[Symptom]:
     """The kind of variation with which pods are not bound: found out by this case, or by an earlier case if this case
     is about it.
     """
-    earlier = (kind for record in history.of(LeftOut) for kind, clause in record.kinds.items() if clause == case)
-    for kind in (*earlier, *left_out):
+    earlier = (kind for found in by_its_end.variations for kind, clause in found.kinds.items() if clause == case)
+    by_case = (kind for found in of_run.variations for kind in found.kinds if found.case == case)
+    for kind in (*earlier, *by_case):
         text = f"between two cases, plain pods were bound, but not all pods with {kind}"
         yield Symptom("unbound-with", kind, text)
         return

@@ -24,7 +24,7 @@ from schedproof.foundation.processes.interrupts import interrupt, interrupt_by, 
 from schedproof.foundation.processes.sandbox_init import end_with_parent
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.verdict import Verdict
-from schedproof.run.dispatch import IGNORED, SCHEDULES_NOTHING, Dispatcher, Task
+from schedproof.run.dispatch import ENDED, Dispatcher, Ended, Task
 from schedproof.run.durations import Durations
 from schedproof.run.handed import WORKER_INPUT
 from schedproof.run.instances import Instances, dump_result
@@ -150,11 +150,8 @@ class Controller:
         if test is None:
             return
         if report.when == "teardown":
-            shown = {name for name, _ in report.user_properties}
-            if test.first:
-                schedules = report.passed and SCHEDULES_NOTHING not in shown
-                self._dispatcher.first_ended(test.candidate, schedules=schedules)
-            self._dispatcher.basic_ended(test.index, ignored=IGNORED in shown)
+            told = [Ended(**fields) for name, fields in report.user_properties if name == ENDED]  # type: ignore[arg-type]
+            self._dispatcher.ended(test, told[0] if told else Ended(binds_nothing=not report.passed))
         for name, text in report.user_properties:
             if name == _KEY and report.when != "teardown":
                 verdict = Verdict.model_validate_json(str(text))

@@ -13,9 +13,10 @@ from schedproof.foundation.streams import steady_streams
 from schedproof.pytest_plugin.bench import BenchPlugin
 from schedproof.pytest_plugin.parallel import Controller, Worker, is_controller, sent_request
 from schedproof.pytest_plugin.state import handed_of, keep, sent_of, verbosity_of
+from schedproof.run.folders import require_space
 from schedproof.run.launch import KeptCluster
 from schedproof.run.request import RunRequest
-from schedproof.run.session import Session, require_space
+from schedproof.run.session import Session
 
 
 def start(config: pytest.Config) -> None:

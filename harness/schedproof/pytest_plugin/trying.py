@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Generator, Iterator
 from typing import Any, NoReturn
 
@@ -13,7 +14,7 @@ from schedproof.foundation.errors import SchedproofError
 from schedproof.judge.own import is_own
 from schedproof.judge.verdict import Verdict
 from schedproof.pytest_plugin.selection import candidate_of, clause_of
-from schedproof.run.dispatch import IGNORED, SCHEDULES_NOTHING
+from schedproof.run.dispatch import ENDED, Ended
 from schedproof.run.session import Session
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.context import CaseOver
@@ -26,10 +27,9 @@ def cases(session: Session, item: pytest.Function, candidate: Candidate) -> Iter
         _skip_untried(session, item, clause)
         yield session.begin(candidate, clause)
         session.clean_up()
-        if session.schedules_nothing:
-            item.user_properties.append((SCHEDULES_NOTHING, clause))
-        if session.ignores(clause):
-            item.user_properties.append((IGNORED, clause))
+        shown = session.shown
+        if (told := Ended(bool(shown.broken_by), clause in shown.ignored)) != Ended():
+            item.user_properties.append((ENDED, dataclasses.asdict(told)))
     except SchedproofError as error:
         _give_up(session, error)
 

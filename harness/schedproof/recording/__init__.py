@@ -1,1 +1,1 @@
-"""Records the history of a run from watches, the audit log and scores in scheduler logs."""
+"""Records the history of a run from watches, the audit log and scores in scheduler logs, and samples a soak."""

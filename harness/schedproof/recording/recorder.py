@@ -204,6 +204,10 @@ class Recorder:
     def history(self) -> History:
         """Return the history so far, with every line of the audit log up to now."""
         self.catch_up()
+        return self.recorded()
+
+    def recorded(self) -> History:
+        """Return the history so far, without what the logs have beyond the last `catch_up`."""
         with self.changed:
             return History(self._index)
 

@@ -6,11 +6,8 @@ import collections
 import dataclasses
 from collections.abc import Iterable
 
-SCHEDULES_NOTHING = "schedproof-schedules-nothing"
-"""The property of a test that has shown that the candidate schedules no pods."""
-
-IGNORED = "schedproof-ignored"
-"""The property of a test that has shown that the candidate ignores what the test is about."""
+ENDED = "schedproof-ended"
+"""The property of a test with the fields of its `Ended`, if they are not the default ones."""
 
 ATTACHING = 10.0
 """Seconds that one more instance of a candidate costs: its start, and the clauses at the end of every instance."""
@@ -39,6 +36,19 @@ class Task:
     stands_on: frozenset[int] = frozenset()
 
 
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """What a worker tells of a test that has ended, as far as the choice of further tests depends on it.
+
+    Attributes:
+        binds_nothing: whether the candidate is known to bind nothing, by this test or another one.
+        ignored: whether the test has shown that the candidate ignores what it is about.
+    """
+
+    binds_nothing: bool = False
+    ignored: bool = False
+
+
 class Dispatcher:
     """Hands out tests: for each candidate the longest first, and its last tests to every worker that had any of its
     tests.
@@ -57,11 +67,10 @@ class Dispatcher:
         self._basics = {index for waiting in self._waiting.values() for test in waiting for index in test.stands_on}
         for waiting in self._waiting.values():
             waiting.sort(key=self._turn)
-        self._trying: dict[int, str] = {}
-        """The first tests that were given out and have not passed yet, and to which worker."""
+        self._trying: dict[Task, str] = {}
+        """The tests on which others depend that were given out and have not passed yet, and to which worker."""
         self._ignored: set[int] = set()
         """The tests whose subject the candidate ignores."""
-        self._trying_first: dict[str, str] = {}
         self._alone: set[str] = set()
         self._instances: collections.Counter[str] = collections.Counter()
         self._candidates: dict[str, str] = {}
@@ -81,21 +90,16 @@ class Dispatcher:
 
     def may_have_more(self, worker: str) -> bool:
         """Whether a worker may get a test later that is held back now, because other workers try what it depends on."""
-        trying = {*self._trying_first.values(), *(self._trying[basic] for basic in self._trying.keys() - self._ignored)}
-        return bool(trying - {worker})
+        return any(other != worker and test.index not in self._ignored for test, other in self._trying.items())
 
-    def basic_ended(self, index: int, *, ignored: bool) -> None:
-        """Note that a test on which others depend has ended; `ignored`: the candidate ignores what it is about."""
-        if ignored:
-            self._ignored.add(index)
+    def ended(self, test: Task, shown: Ended) -> None:
+        """Note that a test has ended. Further instances start only if the first test shows no lack of Bindings."""
+        if test.first and shown.binds_nothing:
+            self._alone.add(test.candidate)
+        if shown.ignored:
+            self._ignored.add(test.index)
         else:
-            self._trying.pop(index, None)
-
-    def first_ended(self, candidate: str, *, schedules: bool) -> None:
-        """Note that a candidate's first test has ended: further instances start only if it schedules pods."""
-        self._trying_first.pop(candidate, None)
-        if not schedules:
-            self._alone.add(candidate)
+            self._trying.pop(test, None)
 
     def next_index(self, worker: str) -> int | None:
         """The index of the worker's next test; None if there is none now."""
@@ -117,15 +121,13 @@ class Dispatcher:
         if test is None:
             return None
         waiting.remove(test)
-        if test.first:
-            self._trying_first[candidate] = worker
-        if test.index in self._basics:
-            self._trying[test.index] = worker
+        if test.first or test.index in self._basics:
+            self._trying[test] = worker
         return test
 
-    def _others(self, test: Task, worker: str) -> set[int]:
+    def _others(self, test: Task, worker: str) -> frozenset[int]:
         """What keeps a test from this worker: dependencies that have not passed, except those that it tries itself."""
-        return {basic for basic in test.stands_on if self._trying.get(basic, worker) != worker}
+        return test.stands_on & {basic.index for basic, other in self._trying.items() if other != worker}
 
     def _is_held_back(self, test: Task, worker: str) -> bool:
         """Whether the test waits for another worker to try what it depends on."""
@@ -141,7 +143,7 @@ class Dispatcher:
             / (self._instances[candidate] + 1)
             for candidate, waiting in self._waiting.items()
         }
-        held_back = self._alone | self._trying_first.keys()
+        held_back = self._alone | {test.candidate for test in self._trying if test.first}
         open_ones = [
             name
             for name, seconds in share.items()

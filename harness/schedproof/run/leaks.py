@@ -27,8 +27,8 @@ import pydantic
 
 from schedproof.documents.json_schema import DRAFT, DocumentedSchema, Schema
 from schedproof.documents.part import Part
+from schedproof.recording.soak import Soak, SoakSample
 from schedproof.run.trend import LEVEL, Slope, slope
-from schedproof.stimulus.worlds.soak import Soak, SoakSample
 
 SOAK_SCHEMA: Final = "schedproof.soak/v1"
 Measure = Literal["memory", "descriptors", "threads", "connections"]

@@ -16,11 +16,12 @@ from schedproof.foundation.errors import SchedproofError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
 from schedproof.foundation.redaction import SECRETS
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.causes import Cause, causes_of
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.own import is_own
 from schedproof.judge.verdict import Verdict
 from schedproof.normalization.effort import Effort
-from schedproof.run.causes import Cause, causes_of
+from schedproof.recording.soak import Soak
 from schedproof.run.document import (
     SCHEMA,
     CandidateReport,
@@ -31,7 +32,6 @@ from schedproof.run.document import (
     Window,
 )
 from schedproof.run.leaks import SoakReport, soak_report
-from schedproof.stimulus.worlds.soak import Soak
 
 
 @dataclasses.dataclass

@@ -5,37 +5,31 @@ from __future__ import annotations
 import contextlib
 import datetime
 import gc
-import shutil
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import PluginSpec
 from schedproof.clusters.cluster import Cluster
 from schedproof.clusters.targets import build_targets_server
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
-from schedproof.foundation.disk import FREE_SPACE, DiskSpace, naming_full_disk
-from schedproof.foundation.errors import CandidateError, HostError, SchedproofError, UsageError
+from schedproof.foundation.disk import DiskSpace, naming_full_disk
+from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
-from schedproof.foundation.private import make_private
 from schedproof.foundation.progress import Progress
-from schedproof.history.acts import Broken, LeftOut, Selected, Unblocked
-from schedproof.judge.catalogue import BINDS, CATALOGUE, HEAD_OF_LINE
-from schedproof.judge.clause import RETRIED, STEERED, TRIED_AGAIN
-from schedproof.judge.judge import applies, dependent, judge, left_out_by, shows_nothing_further
+from schedproof.history.acts import Selected
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.judge import applies, dependent, judge
+from schedproof.judge.shown import Shown
 from schedproof.judge.verdict import Verdict
+from schedproof.run import follow_up
+from schedproof.run.folders import new_folder, require_space
 from schedproof.run.launch import KeptCluster, Settings, check, launch
 from schedproof.run.result import CandidateResult, RunResult
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.last_round import last_round
-from schedproof.stimulus.outside import binds_pods, unbound
 from schedproof.stimulus.scoring.scorers import build_scorers
 from schedproof.stimulus.trial import Trial, describe_cluster
-from schedproof.stimulus.variation import KINDS
-
-_LEAST_FREE = 64 << 20
-"""Bytes that must be free in the report folder: a run of twenty clauses writes some 10 MB."""
 
 
 class Session:
@@ -60,18 +54,9 @@ class Session:
         self._cluster: Cluster | None = None
         self._trial: Trial | None = None
         self._case: Case | None = None
-        self._hopeless = False
+        self.hopeless = False
+        """Whether the current case has no running candidate that may bind its pods."""
         self._instance = 0
-        self._cause = ""
-        self._ignored_basics: set[str] = set()
-        """Clauses by which the candidate has shown that it ignores what they are about, and on which others stand."""
-        self._blocked = False
-        """Whether the candidate has bound pods only once no pod waited that fits on no node."""
-        self._suspected_by = ""
-        """The clause by which the candidate may have shown that it schedules no pods; looked into once it is over."""
-        self._binds: bool | None = None
-        """Whether the candidate bound plain pods after the present case; None if that was not tried."""
-        self._stopped = False
 
     @property
     def cluster(self) -> Cluster:
@@ -113,9 +98,10 @@ class Session:
         """The verdict on a clause that needs no trial, recorded; None where one is needed."""
         verdict = applies(CATALOGUE[clause], candidate.claims, describe_cluster(self.cluster))
         if verdict is None:
-            needs_bindings = CATALOGUE[clause].needs_bindings and not self._shows_the_block(clause)
-            broken_by = self._shown_broken_by(candidate) if needs_bindings else ""
-            if waits_for := left_out_by(CATALOGUE[clause], broken_by, self._ignored_basics):
+            trial = self.trial(candidate)
+            if CATALOGUE[clause].needs_bindings and trial.attachment.start_error is not None:
+                follow_up.try_no_more(trial, "core/alive")
+            if waits_for := trial.shown.waits_for(CATALOGUE[clause]):
                 verdict = dependent(CATALOGUE[clause], waits_for)
         if verdict is not None:
             self.result.candidates[candidate.name].verdicts.append(verdict)
@@ -127,14 +113,9 @@ class Session:
         What is judged over all of a run is judged, of a candidate that is there.
         """
         is_there = self._trial is not None and self._trial.candidate is candidate
-        return self._stopped and not (CATALOGUE[clause].last and is_there)
-
-    def _shown_broken_by(self, candidate: Candidate) -> str:
-        """The clause that has shown that the candidate binds nothing; empty where none has."""
-        trial = self.trial(candidate)
-        if trial.attachment.start_error is not None:
-            self._try_no_more(trial, "core/alive")
-        return self._cause
+        verdicts = (verdict for result in self.result.candidates.values() for verdict in result.verdicts)
+        stopped = self.settings.fail_fast and any(verdict.did_not_pass for verdict in verdicts)
+        return stopped and not (CATALOGUE[clause].last and is_there)
 
     def trial(self, candidate: Candidate) -> Trial:
         """The candidate's trial; another candidate's is closed first.
@@ -148,7 +129,7 @@ class Session:
         if self._trial is not None and self._trial.candidate is not candidate:
             self._close_trial()
         if self._trial is None:
-            folder = self._new_folder(candidate)
+            folder, self._instance = new_folder(self.settings, candidate.name)
             cluster = self.cluster
             try:
                 with naming_full_disk(self.settings.report):
@@ -177,16 +158,6 @@ class Session:
             self.result.timings[f"attach {candidate.name}"] = self._trial.attach_seconds
         return self._trial
 
-    def _new_folder(self, candidate: Candidate) -> Path:
-        """Where the evidence of the candidate goes; that of further instances in numbered folders below the first's."""
-        folder = home = self.settings.report / "candidates" / candidate.name
-        if self.settings.cluster_number:
-            self._instance = 1
-            while not _make(folder):
-                self._instance += 1
-                folder = home / str(self._instance)
-        return folder
-
     def _compile(self, candidate: Candidate, cluster: Cluster) -> None:
         """Build all that it may need, so that the time is reported separately from attaching."""
         if isinstance(candidate.spec, PluginSpec) and not candidate.spec.stock:
@@ -208,8 +179,9 @@ class Session:
         # The record grows with the run, and each full garbage collection would go through it again: the taps, which
         # are on the candidate's path, would not respond for seconds on a busy machine.
         gc.freeze()
-        self._hopeless = bool(self._cause) and not self._shows_the_block(clause)
-        if not self._cause:  # otherwise the run ends before the candidate had the time to report on another pod
+        shown = trial.shown
+        self.hopeless = bool(shown.broken_for(CATALOGUE[clause]))
+        if not shown.broken_by:  # otherwise the run ends before the candidate had the time to report on another pod
             trial.create_long_waiting()
         self._case = Case(trial, clause)
         self._began = time.monotonic()
@@ -218,25 +190,16 @@ class Session:
                 trial.attachment.restart_if_ended()
         except SchedproofError as error:
             # Nothing that needs it can be shown any more; that it has ended is judged by itself.
-            self._hopeless = True
+            self.hopeless = True
             never = trial.attachment.start_error is not None
             what = "does not start (see core/alive)" if never else f"has ended, and does not start again: {error}"
             self._case.trouble(f"the candidate {what}")
         return self._case
 
-    def ignores(self, clause: str) -> bool:
-        """Whether the present candidate has shown by this clause that it ignores what others stand on."""
-        return clause in self._ignored_basics
-
     @property
-    def schedules_nothing(self) -> bool:
-        """Whether the present candidate has shown that it schedules no pods, so that most clauses wait for that."""
-        return bool(self._cause)
-
-    @property
-    def hopeless(self) -> bool:
-        """Whether the current case has no running candidate."""
-        return self._hopeless
+    def shown(self) -> Shown:
+        """What the present candidate has shown."""
+        return self._trial.shown if self._trial is not None else Shown()
 
     def trouble(self, text: str) -> None:
         """Record that the current case's stimulus failed: its clause is `invalid`."""
@@ -253,7 +216,7 @@ class Session:
         with naming_full_disk(self.settings.report):
             trial = self.trial(candidate)
             if self._case is not None:
-                if CATALOGUE[clause].last and not trial.is_over and not self._cause:
+                if CATALOGUE[clause].last and not trial.is_over and not trial.shown.broken_by:
                     last_round(self._case)
                 self._case.end()
                 self.result.timings[f"{candidate.name} {clause}"] = time.monotonic() - self._began
@@ -261,112 +224,28 @@ class Session:
                 trial.over()
             verdicts = self.result.candidates[candidate.name].verdicts
             verdicts.append(self._judged(trial, clause))
-            did_not_pass = verdicts[-1].outcome in ("failed", "invalid") and not CATALOGUE[clause].last
-            case = self._case
-            if did_not_pass and case is not None and (self._leave_out(case) or self._unblock(case)):
+            if self._case is not None and follow_up.explain(self._case, verdicts[-1], self._progress):
                 verdicts[-1] = self._judged(trial, clause)
-            verdict = verdicts[-1]
-        self._stopped |= self.settings.fail_fast and verdict.did_not_pass
-        self._learn_from(verdict, trial)
-        return verdict
+        follow_up.learn(trial, verdicts[-1], self._progress)
+        return verdicts[-1]
 
     def _judged(self, trial: Trial, clause: str) -> Verdict:
         return judge(trial.history(), clause).model_copy(update={"instance": self._instance})
-
-    def _learn_from(self, verdict: Verdict, trial: Trial) -> None:
-        """See what need not be tried, as it would fail by what this clause has shown."""
-        clause, seen = verdict.clause, {symptom.kind for symptom in verdict.evidence.symptoms}
-        if verdict.outcome in ("failed", "invalid") and CATALOGUE[clause].needs_bindings:
-            if "process-ended" in seen or (trial.binds_nothing and clause != BINDS):
-                self._suspected_by = clause
-            elif trial.binds_nothing:
-                self._try_no_more(trial, clause)
-        ignored = (clause in STEERED and trial.ignores_selectors) or (
-            clause in RETRIED | TRIED_AGAIN and "never-retried" in seen
-        )
-        is_broken = (ignored and verdict.outcome == "failed") or shows_nothing_further(verdict)
-        if is_broken and not self.settings.keep_going:
-            self._ignored_basics.add(clause)
-            trial.recorder.add(Broken(case=clause, basic=True))
-            why = next((symptom.text for symptom in verdict.evidence.symptoms), verdict.summary)
-            self._progress.note(f"{clause}: {why.partition('; ')[0]}; clauses that depend on it are not tried")
-
-    def _try_no_more(self, trial: Trial, clause: str) -> None:
-        """Try no further clauses: they would fail by the same cause. What is judged over all of the run is judged."""
-        if not self._cause and not self.settings.keep_going:
-            self._cause = clause
-            trial.recorder.add(Broken(case=clause))
 
     def clean_up(self) -> None:
         """Restore the cluster's state before the case. Where that fails, nothing more can be tried on this cluster."""
         case, self._case = self._case, None
         if case is None or self.result.error is not None:
             return
-        suspected_by, self._suspected_by = self._suspected_by, ""
-        binds, self._binds = self._binds, None
+        verdicts = self.result.candidates[case.trial.candidate.name].verdicts
         try:
-            case.close()
-            # A clause may have failed for a reason of its own: plain pods tell, now that the world is calm.
-            if suspected_by and binds is None and not self.settings.keep_going:
-                binds = binds_pods(case.trial)
-            if suspected_by and binds is False:
-                self._try_no_more(case.trial, suspected_by)
+            follow_up.close(case, next((verdict for verdict in verdicts[-1:] if verdict.clause == case.clause), None))
         except SchedproofError as error:
             self.result.error = error
             raise
 
-    def _leave_out(self, case: Case) -> bool:
-        """Find out whether pods of a case stayed unbound because of how they were varied, and return whether so.
-
-        This is recorded, and pods created later are without these kinds of variation. The case is closed.
-        """
-        trial = case.trial
-        kinds = trial.to_look_into(case.pods.unbound_variations)
-        if not kinds:
-            return False
-        case.close()
-        self._binds = binds_pods(trial)
-        found = unbound(trial, kinds) if self._binds else []
-        if found:
-            trial.left_out.update(found)
-            trial.recorder.add(LeftOut(case=case.clause, kinds={kind: KINDS[kind] for kind in found}))
-            self._progress.note(
-                f"{trial.candidate.name} binds plain pods, but not all pods with {', '.join(found)} "
-                f"({case.clause}): later clauses create pods without them"
-            )
-        return bool(found)
-
-    def _unblock(self, case: Case) -> bool:
-        """Find out whether nothing is bound because of the pods that wait for the whole run, and return whether so.
-
-        This is recorded, and no pod waits so from then on. The clause about such pods is still tried. The case is
-        closed.
-        """
-        trial = case.trial
-        if case.clause != BINDS or not trial.binds_nothing or trial.attachment.ended:
-            return False
-        if trial.look_into_record(late=True):
-            return False
-        case.close()
-        if self._binds is None:
-            self._binds = binds_pods(trial)
-        if self._binds:  # it was late
-            return False
-        trial.end_waiting()
-        self._blocked = self._binds = binds_pods(trial, freed=True)
-        if self._blocked:
-            trial.recorder.add(Unblocked(case=case.clause))
-            self._progress.note(f"{trial.candidate.name} binds pods only without pods that fit on no node ({BINDS})")
-            self._try_no_more(trial, case.clause)
-        return self._blocked
-
-    def _shows_the_block(self, clause: str) -> bool:
-        """Whether a clause is tried although the candidate binds nothing: it is about what blocks the candidate."""
-        return self._blocked and clause == HEAD_OF_LINE
-
     def _close_trial(self) -> None:
-        trial, self._trial, self._cause = self._trial, None, ""
-        self._ignored_basics, self._blocked = set(), False
+        trial, self._trial = self._trial, None
         if trial is None:
             return
         try:
@@ -404,43 +283,3 @@ class Session:
             # Something may be left. What was judged is judged all the same, and the run has its reason to fail.
             self.result.error = self.result.error or error
         self.result.timings["close"] = time.monotonic() - begin
-
-
-def _make(folder: Path) -> bool:
-    """Make a folder, unless another process was faster."""
-    try:
-        make_private(folder.parent)
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        return False
-    return True
-
-
-def require_space(folder: Path) -> None:
-    """Fail before the run starts if the report folder has too little space or cannot be written.
-
-    Raises:
-        UsageError: the folder holds evidence already.
-        HostError: the folder cannot be written, or has too little room.
-    """
-    if (folder / "candidates").exists():
-        raise UsageError(
-            f"{folder} holds the evidence of an earlier run, which would be mixed up with this one's",
-            remedy="choose another folder with --report, or remove this folder",
-        )
-    try:
-        make_private(folder)
-        probe = folder / ".writable"
-        probe.write_text("")
-        probe.unlink()
-        free = shutil.disk_usage(folder).free
-    except OSError as error:
-        raise HostError(
-            f"cannot keep evidence in {folder}: {error.strerror}",
-            remedy="choose another folder with --report",
-        ) from error
-    if free < _LEAST_FREE:
-        raise HostError(
-            f"only {free >> 20} MiB are free in {folder}; the evidence of a run needs {_LEAST_FREE >> 20} MiB",
-            remedy=FREE_SPACE,
-        )

@@ -312,7 +312,7 @@ class Case:
         changed = self._undo()
         # Skip settling after a missed deadline: decisions on an older state do not count against the candidate. If it
         # ignores selectors, the settling pod shows nothing.
-        shows = not (self.is_over or self.trial.attachment.ended or self.trial.ignores_selectors)
+        shows = not (self.is_over or self.trial.attachment.ended or "ignores-selectors" in self.trial.shown.habits)
         if changed and shows:
             try:
                 self.settle()

@@ -211,7 +211,7 @@ class Expectations:
     def wait_bound(self, pods: Sequence[Pod], deadline: Deadline) -> bool:
         """Return whether these pods are bound in time, without recording an expectation."""
         in_time = self._await_bound(pods, deadline)
-        self._trial.waited(for_nothing=not any(map(self._pods.was_bound, pods)))
+        self._trial.note(self._clause, "binds" if any(map(self._pods.was_bound, pods)) else "binds-nothing")
         return in_time
 
     def _await_bound(self, pods: Sequence[Pod], deadline: Deadline) -> bool:

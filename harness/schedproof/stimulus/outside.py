@@ -10,6 +10,7 @@ from schedproof.clusters.api import Manifest
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.waiting import NotYet
+from schedproof.history.acts import PlainPods
 from schedproof.stimulus.pods import Pod, pod_manifest
 from schedproof.stimulus.trial import Trial
 from schedproof.stimulus.variation import Variation
@@ -18,8 +19,10 @@ _SAMPLES = 4
 """Pods for each kind of variation: some kinds have several forms, such as limits with and without requests."""
 
 
-def binds_pods(trial: Trial, *, freed: bool = False) -> bool:
+def binds_pods(trial: Trial, case: str, *, freed: bool = False) -> bool:
     """Return whether the candidate binds two pods that fit on every node, one after the other, each by its deadline.
+
+    That is recorded as found out after a case.
 
     Its deadline is that of a takeover. If the candidate was just `freed` of pods that may have blocked it, after a
     takeover's time, it is that of retries.
@@ -27,18 +30,14 @@ def binds_pods(trial: Trial, *, freed: bool = False) -> bool:
     A candidate that ends after each Binding does not bind the second pod. The pods are deleted afterwards. No pod is
     tried if the record shows that none will be bound.
     """
-    if trial.look_into_record(late=True):
-        return False
-    try:
-        trial.attachment.restart_if_ended()
-    except CandidateError:
-        return False
     claimed = ClaimedDeadlines.of(trial.candidate.claims.timing)
     due = claimed.requeue if freed else claimed.takeover
-    if not all(_are_bound(trial, [_manifest(trial, name)], due) for name in ("plain-1", "plain-2")):
-        return False
-    trial.waited(for_nothing=False)
-    return True
+    may_bind = not trial.look_into_record(late=True) and _runs(trial)
+    bound = may_bind and all(_are_bound(trial, [_manifest(trial, name)], due) for name in ("plain-1", "plain-2"))
+    trial.recorder.add(PlainPods(case=case, bound=bound))
+    if bound:
+        trial.note(case, "binds")
+    return bound
 
 
 def unbound(trial: Trial, kinds: Sequence[str]) -> list[str]:
@@ -50,11 +49,17 @@ def unbound(trial: Trial, kinds: Sequence[str]) -> list[str]:
 
 
 def _binds_varied(trial: Trial, kind: str) -> bool:
+    takeover = ClaimedDeadlines.of(trial.candidate.claims.timing).takeover
+    return _runs(trial) and _are_bound(trial, list(_varied(trial, kind)), takeover)
+
+
+def _runs(trial: Trial) -> bool:
+    """Start the candidate again if it has ended, and return whether it runs."""
     try:
         trial.attachment.restart_if_ended()
     except CandidateError:
         return False
-    return _are_bound(trial, list(_varied(trial, kind)), ClaimedDeadlines.of(trial.candidate.claims.timing).takeover)
+    return True
 
 
 def _varied(trial: Trial, kind: str) -> Iterator[Manifest]:

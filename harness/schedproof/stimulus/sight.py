@@ -56,7 +56,7 @@ class Sight:
         node, selector = "", {}
         if turn is not None:
             node, selector = RESERVED, {GENERATION: turn.label}
-        elif "change-nodes" in self._cluster.capabilities and not self._trial.shuns_reserved:
+        elif "change-nodes" in self._cluster.capabilities and "avoids-reserved" not in self._trial.shown.habits:
             node, selector = self._node, {GENERATION: self._trial.next_generation()}
             self._context.api.merge("nodes", node, {"metadata": {"labels": selector}})
         cpu = turn.cpu if turn is not None else ""
@@ -67,7 +67,7 @@ class Sight:
             # A misplaced pod occupied the room of the probe.
             in_time = self._expect.wait_bound([probe], due)
         if not in_time and turn is not None and self._binds_elsewhere(due):
-            self._trial.shuns_reserved = True
+            self._trial.note(self._context.clause, "avoids-reserved")
             self._pods.delete([probe])
             self.settle()
             return
@@ -82,7 +82,8 @@ class Sight:
         seen = (turn.nodes, turn.pods) if turn is not None else (probe.rv, probe.rv)
         proof = probe.name
         if selector and self._pods.node_of(probe) != node:
-            self._trial.ignores_selectors |= bool(self._pods.node_of(probe))
+            if self._pods.node_of(probe):
+                self._trial.note(self._context.clause, "ignores-selectors")
             until(time.monotonic() + _PROPAGATION)
             proof = f"{_PROPAGATION:g} s, as its selector was ignored"
         elif turn is None:
@@ -105,7 +106,7 @@ class Sight:
     def _turn(self) -> Turn | None:
         """Return a turn of the reserved node; None if there is no such node, or if the candidate would reject it."""
         reserved, network = self._trial.reserved, self._trial.candidate.claims.network
-        if reserved is None or self._trial.shuns_reserved:
+        if reserved is None or "avoids-reserved" in self._trial.shown.habits:
             return None
         if network is not None and network.on_missing == "reject" and RESERVED not in self._readings(network):
             return None

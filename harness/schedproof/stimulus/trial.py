@@ -24,15 +24,17 @@ from schedproof.clusters.cluster import Cluster
 from schedproof.daemons.scheduler import Scheduler, start_scheduler
 from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.private import make_private
-from schedproof.history.acts import PodCreated, Rights, Run, RunCandidate, RunCluster, ShownSeen, Users
+from schedproof.history.acts import Habit, Noted, PodCreated, Rights, Run, RunCandidate, RunCluster, ShownSeen, Users
 from schedproof.history.history import History
 from schedproof.history.observations import KeptWaiting
 from schedproof.history.saved import SCHEMA
 from schedproof.history.world import RESERVED
 from schedproof.judge.rulings.in_vain import all_refused, sent_nothing, verb_unusable
+from schedproof.judge.shown import Shown
 from schedproof.normalization.effort import Effort
 from schedproof.recording.recorder import Recorder
 from schedproof.recording.scores import ScoreTail
+from schedproof.recording.soak import Soak
 from schedproof.stimulus.pods import Pod, pod_manifest
 from schedproof.stimulus.reserved import ReservedNode, is_possible
 from schedproof.stimulus.scoring.scorers import Scorers
@@ -40,7 +42,6 @@ from schedproof.stimulus.standing import LONG_WAITING, bystanders, waiting
 from schedproof.stimulus.surroundings import Surroundings
 from schedproof.stimulus.traffic.queries import Queries
 from schedproof.stimulus.usable_time import KeptLog, UsableTime
-from schedproof.stimulus.worlds.soak import Soak
 from schedproof.traffic.readings import Reader
 
 CONTROL = "schedproof-control"
@@ -88,7 +89,7 @@ class Trial:
         self.effort = effort
         self.soak = Soak(effort.soak) if effort.soak is not None else None
         """What the candidate's processes hold over time, where that is asked for."""
-        self._keep_going = keep_going
+        self.keep_going = keep_going
         self._done: dict[str, bool] = {}
         self.namespace = f"{cluster.namespace_prefix}-{candidate.name}"[:63].rstrip("-.").replace(".", "-")
         self._generation = 0
@@ -103,16 +104,8 @@ class Trial:
         """When the harness last asked the candidate about a pod, by the recorder's clock; see `OwnPlacements`."""
         self.asked_apart: set[str] = set()
         """Surfaces on which questions were found to count as placements; questions there are asked with pauses."""
-        self.binds_nothing: bool | None = None
-        """Whether the candidate has bound no pod that it was given time for; None before the first such pod."""
         self.in_vain = False
         """Whether the record shows that it will bind no pod, however long it is waited for; see `look_into_record`."""
-        self.ignores_selectors = False
-        """Whether it has bound a pod to another node than the pod selects, although that node was free."""
-        self.shuns_reserved = False
-        """Whether it binds pods to other nodes, but none to the reserved node, although they tolerate its taints."""
-        self.left_out: set[str] = set()
-        """Kinds of variation with which it binds no pods, although it binds plain pods. Later pods are without them."""
         self._looked_into: Counter[str] = Counter()
         self.is_over = False
         """Whether the run has tried all that it had to try."""
@@ -275,9 +268,15 @@ class Trial:
         """The node reserved for the harness, if there is one; it gets readings like the cluster's nodes."""
         return (RESERVED,) if self.reserved is not None else ()
 
-    def waited(self, *, for_nothing: bool) -> None:
-        """Note the end of a wait for Bindings; `for_nothing`: no pod was bound."""
-        self.binds_nothing = for_nothing and self.binds_nothing is not False
+    @property
+    def shown(self) -> Shown:
+        """What the candidate has shown so far."""
+        return Shown.of(self.recorder.recorded())
+
+    def note(self, case: str, habit: Habit) -> None:
+        """Record what the candidate did with pods of a case, unless it is known."""
+        if habit not in self.shown.habits:
+            self.recorder.add(Noted(case=case, habit=habit))
 
     def look_into_record(self, *, late: bool) -> bool:
         """Look for what shows that the candidate will bind no pod, and return whether it is there: see `in_vain`.
@@ -286,7 +285,7 @@ class Trial:
             late: whether a pod was due some seconds ago. A candidate that has sent no request by then does nothing:
                 it waits for no Lease. If it claims a `timing.takeover`, it may start as late as that.
         """
-        if self.binds_nothing is not False and not self._keep_going:
+        if self.shown.binds_nothing is not False and not self.keep_going:
             history = self.history()
             does_nothing = late and self.candidate.claims.timing.is_default("takeover") and sent_nothing(history)
             self.in_vain = does_nothing or all_refused(history) or verb_unusable(history)
@@ -298,11 +297,12 @@ class Trial:
 
     def never_did(self, what: str) -> bool:
         """Whether it has missed a deadline for `what`, and has never met one."""
-        return not self._keep_going and self._done.get(what) is False
+        return not self.keep_going and self._done.get(what) is False
 
     def to_look_into(self, kinds: Iterable[str]) -> list[str]:
         """Return those kinds of variation that are still to be tried by themselves, and count that as a trial."""
-        found = sorted(kind for kind in kinds if self._looked_into[kind] < _TRIALS and kind not in self.left_out)
+        known = self.shown.left_out
+        found = sorted(kind for kind in kinds if self._looked_into[kind] < _TRIALS and kind not in known)
         self._looked_into.update(found)
         return found
 

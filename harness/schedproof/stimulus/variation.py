@@ -96,8 +96,7 @@ class Variation:
         owner: returns an object that exists as long as the pods do, as a metav1.OwnerReference.
         real: whether kubelets run the pods: then there are few containers, with limits that they can run with.
         about: the clause whose case creates the pods; changes that this clause is about are made in full.
-        left_out: kinds of changes that are not made; it may grow meanwhile. In the clause about such a kind, each pod
-            has the change.
+        left_out: kinds of changes that are not made. In the clause about such a kind, each pod has the change.
     """
 
     def __init__(

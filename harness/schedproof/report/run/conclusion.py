@@ -11,11 +11,11 @@ from typing import Literal
 
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED, EXIT_UNPROVED
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.causes import Cause
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.soaked import finding, leak_texts
-from schedproof.run.causes import Cause
 from schedproof.run.result import RunResult
 
 Word = Literal["PASSED", "FAILED", "UNPROVED", "ERROR", "INTERRUPTED"]

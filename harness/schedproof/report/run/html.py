@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from schedproof import __version__
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.causes import Cause
 from schedproof.judge.codes import CODES
 from schedproof.judge.evidence import Scoring
 from schedproof.judge.verdict import Verdict
@@ -26,7 +27,6 @@ from schedproof.report.run.matrix import anchor, has_section, kind_of, matrix
 from schedproof.report.run.pictures import Picture, decision_picture, question_picture
 from schedproof.report.run.soaked import COLUMNS, heading, note, rows
 from schedproof.report.run.terminal import PASSES_ALONE
-from schedproof.run.causes import Cause
 from schedproof.run.result import RunResult
 
 _KINDS = {"PASSED": "passed", "FAILED": "failed", "UNPROVED": "invalid", "ERROR": "failed", "INTERRUPTED": "invalid"}

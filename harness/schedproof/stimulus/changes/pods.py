@@ -57,7 +57,7 @@ class PodChanges:
             without=context.left_out.keys(), labelled=context.trial.surroundings.changes_nodes, real=self._real,
             offered=lambda: context.trial.surroundings.beside - context.scarce,
             owner=lambda: context.trial.surroundings.owner(context.trial.namespace),
-            about=context.clause, left_out=context.trial.left_out,
+            about=context.clause, left_out=context.trial.shown.left_out,
         )  # fmt: skip
 
     def create(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
-from schedproof.deploy.attachment import Attachment
 from schedproof.documents.part import Part
 from schedproof.foundation.counted import counted
 from schedproof.foundation.processes.held import held_by
@@ -38,6 +38,14 @@ class SoakSample(Part):
     """TCP sockets that do not listen, also half closed ones."""
 
 
+class Processes(Protocol):
+    """What a soak asks of an attached candidate."""
+
+    starts: int
+
+    def pids(self) -> Mapping[str, Sequence[int]]: ...
+
+
 class Soak:
     """Takes samples of one instance of a candidate.
 
@@ -60,7 +68,7 @@ class Soak:
         self._next = 0.0
         self._instance = 0
 
-    def look(self, attachment: Attachment, *, worlds: int, pods: int) -> bool:
+    def look(self, attachment: Processes, *, worlds: int, pods: int) -> bool:
         """Take a sample if one is due, and return whether this machine has the memory to go on.
 
         A candidate that was started again is a new instance: sampling begins again.

@@ -6,13 +6,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from schedproof.deploy.attachment import Attachment
-from schedproof.stimulus.worlds import soak as module
-from schedproof.stimulus.worlds.soak import Soak
+from schedproof.recording import soak as module
+from schedproof.recording.soak import Soak
 
 
 class Attached:
@@ -36,7 +35,7 @@ class Looks:
 
     def look(self, after: float, **counts: Any) -> bool:
         self.now += after
-        return self.soak.look(cast("Attachment", self._attached), **{"worlds": 1, "pods": 5, **counts})
+        return self.soak.look(self._attached, **{"worlds": 1, "pods": 5, **counts})
 
 
 def test_samples_are_some_seconds_apart_and_say_when_and_after_how_much() -> None:

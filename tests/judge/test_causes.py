@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from schedproof.judge import causes
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.causes import causes_of
 from schedproof.judge.codes import CODES
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
-from schedproof.run import causes
-from schedproof.run.causes import causes_of
 
 from ..judge.verdicts import verdict_of
 

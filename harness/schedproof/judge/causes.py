@@ -12,12 +12,12 @@ import functools
 import itertools
 from collections.abc import Mapping, Sequence
 
+from schedproof.candidate.subjects import CLAUSES
 from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE, HEAD_OF_LINE
 from schedproof.judge.codes import CODES, Code
 from schedproof.judge.evidence import Decision
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
-from schedproof.stimulus.variation import KINDS as VARIATIONS
 
 _CONFIGURATION = (
     "config-version-not-served", "plugin-not-registered", "plugin-name-taken", "plugin-not-enabled", "args-refused",
@@ -144,7 +144,8 @@ class Cause:
             return _RULES[self.about][1]
         if self.kind == "blocked":
             return HEAD_OF_LINE
-        return VARIATIONS.get(self.about, "") if self.kind == "unbound-with" else ""
+        about = (clauses[0] for subject, clauses in CLAUSES.items() if subject == self.about)
+        return next(about, "") if self.kind == "unbound-with" else ""
 
     @property
     def decision(self) -> Decision | None:
