@@ -21,7 +21,8 @@ from schedproof.foundation.errors import CandidateError, HostError, SchedproofEr
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.report.run.changes import load_report
-from schedproof.report.run.files import junit, write_files
+from schedproof.report.run.files import write_files
+from schedproof.report.run.junit import junit
 from schedproof.run.result import CandidateResult, RunResult, profile_results
 
 from ..judge.verdicts import verdict_of

@@ -11,15 +11,16 @@ from schedproof.run.options import BENCH_OPTIONS, given
 
 
 def run_benchmarks(arguments: argparse.Namespace) -> int:
+    from schedproof.benchmark.running import run_bench
     from schedproof.foundation.progress import ConsoleProgress
-    from schedproof.pytest_plugin.bench_session import run_bench
+    from schedproof.report.bench.files import write_outputs
     from schedproof.report.bench.terminal import print_bench
 
     folder = (arguments.report or new_results()).absolute()
     asked = given(lambda name: getattr(arguments, name.replace("-", "_")), prefix="", options=BENCH_OPTIONS)
     command = shlex.join(["schedproof", "bench", *arguments.candidates, *asked])
     try:
-        _, document = run_bench(vars(arguments), folder, command, ConsoleProgress())
+        _, document = run_bench(vars(arguments), folder, command, ConsoleProgress(), write_outputs)
     finally:
         remove_empty(folder)
     print_bench(document, open_console(), folder)

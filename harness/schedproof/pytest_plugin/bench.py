@@ -91,7 +91,8 @@ class BenchPlugin:
 
     def _measured(self) -> Bench:
         if self._bench is None:
-            from schedproof.pytest_plugin.bench_session import run_bench
+            from schedproof.benchmark.running import run_bench
+            from schedproof.report.bench.files import write_outputs
 
             options = {option.name.replace("-", "_"): self._option(option.name) for option in BENCH_OPTIONS}
             nodes = self._option("nodes")
@@ -100,7 +101,7 @@ class BenchPlugin:
                 "seed": self._seed,
             }  # fmt: skip
             command = shlex.join(["pytest", *self._config.invocation_params.args, f"--sched-seed={self._seed}"])
-            self._bench, self._document = run_bench(options, self._folder, command, ConsoleProgress())
+            self._bench, self._document = run_bench(options, self._folder, command, ConsoleProgress(), write_outputs)
         assert self._document is not None
         if self._document.run.error:
             raise UsageError(self._document.run.error)

@@ -9,8 +9,7 @@ from typing import Any
 from schedproof.foundation.console import open_console
 from schedproof.foundation.private import remove_empty
 from schedproof.report.run.conclusion import conclude
-from schedproof.report.run.files import REPORT, write_files
-from schedproof.report.run.github import append_summary
+from schedproof.report.run.files import REPORT, write_outputs
 from schedproof.report.run.terminal import print_conclusion, print_report
 from schedproof.run.durations import Durations
 from schedproof.run.result import RunResult
@@ -28,8 +27,7 @@ def end(session: Session, benchmarks: Any) -> None:
     finally:
         if not (session.result.is_empty or number):
             Durations(session.settings.effort).keep(session.result.durations)
-            write_files(session.result)
-            append_summary(session.result)
+            write_outputs(session.result)
         if not number:
             remove_empty(session.settings.report)
             if isinstance(folder := getattr(getattr(benchmarks, "storage", None), "path", None), Path):

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from schedproof.benchmark.bench import Bench
+from schedproof.benchmark.document import pod_rows
 from schedproof.benchmark.results import BenchDocument
 from schedproof.documents.part import replace_infinite
 from schedproof.foundation.disk import FREE_SPACE
@@ -22,6 +24,12 @@ POD_COLUMNS = (
     "node",
 )  # fmt: skip
 """`intended` to `seen` are seconds since the round's start."""
+
+
+def write_outputs(document: BenchDocument, bench: Bench, folder: Path) -> None:
+    """Write all files of a benchmark. Raises what `write_bench` raises."""
+    write_bench(document, folder)
+    write_pods(pod_rows(bench.rounds), folder)
 
 
 def write_bench(document: BenchDocument, folder: Path) -> None:

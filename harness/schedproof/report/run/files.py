@@ -1,10 +1,9 @@
-"""Writes report.json, report.html and junit.xml, and soak.json of a soak."""
+"""Writes what a run leaves: report.json, report.html and junit.xml, soak.json of a soak, a CI job's summary."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -12,9 +11,9 @@ from schedproof.documents.part import replace_infinite
 from schedproof.foundation.disk import FREE_SPACE
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.private import make_private, open_private, write_private
+from schedproof.report.run.github import append_summary
 from schedproof.report.run.html import render
-from schedproof.report.run.soaked import leak_texts
-from schedproof.report.run.terminal import explain
+from schedproof.report.run.junit import junit
 from schedproof.run.leaks import SOAK_SCHEMA, SoakSamples
 from schedproof.run.result import RunResult
 
@@ -22,6 +21,12 @@ REPORT = "report.html"
 """The file in a run's folder that users open."""
 SOAK = "soak.json"
 """The file with the samples of a soak, of its only candidate."""
+
+
+def write_outputs(result: RunResult) -> None:
+    """Write the files of a run, and the summary of a CI job where there is one. Raises what `write_files` raises."""
+    write_files(result)
+    append_summary(result)
 
 
 def write_files(result: RunResult) -> None:
@@ -57,55 +62,6 @@ def report_of(folder: Path) -> Path | None:
     return file.relative_to(here) if file.is_relative_to(here) else file
 
 
-def junit(result: RunResult) -> ET.Element:
-    """Build JUnit XML for CI servers: a testsuite for each candidate, a testcase for each clause."""
-    root = ET.Element("testsuites", name="schedproof")
-    for tested in result.candidates.values():
-        suite = ET.SubElement(root, "testsuite", name=tested.candidate.name)
-        titles = {clause: cause.title for cause in reversed(tested.causes) for clause in cause.clauses}
-        if tested.error is not None:
-            case = ET.SubElement(suite, "testcase", classname=tested.candidate.name, name="attach")
-            ET.SubElement(case, "error", message=_text(tested.error.message)).text = _text(str(tested.error))
-        for verdict in tested.verdicts:
-            seconds = result.timings.get(f"{tested.candidate.name} {verdict.clause}", 0.0)
-            case = ET.SubElement(
-                suite, "testcase", classname=f"{tested.candidate.name}.{verdict.clause.partition('/')[0]}",
-                name=verdict.clause, time=f"{seconds:.3f}",
-            )  # fmt: skip
-            if verdict.fails_run:
-                kind = "failure"
-            elif verdict.unproved:
-                kind = "error"
-            elif verdict.outcome in ("skipped", "not-claimed", "excluded"):
-                kind = "skipped"
-            else:
-                continue
-            message = "\n".join(filter(None, (titles.get(verdict.clause), verdict.summary)))
-            ET.SubElement(case, kind, type=verdict.code, message=_text(message)).text = _text(
-                explain(
-                    verdict,
-                    result.reproduce(tested.candidate, verdict.clause),
-                    result.reproduce_among(tested.candidate, verdict.clause),
-                )
-            )
-        if (soaked := tested.soaked) is not None:
-            case = ET.SubElement(suite, "testcase", classname=tested.candidate.name, name="leaks")
-            if text := "\n".join(leak_texts(soaked)) or soaked.unproved:
-                kind = "failure" if soaked.leaks else "skipped"
-                ET.SubElement(case, kind, message=_text(text)).text = _text(result.soak_again(tested.candidate))
-        for name, tag in (("tests", "*"), ("failures", "*/failure"), ("errors", "*/error"), ("skipped", "*/skipped")):
-            suite.set(name, str(len(suite.findall(tag))))
-    return root
-
-
 def _as_prometheus(value: float) -> str:
     """NaN and infinities as Prometheus writes them."""
     return "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
-
-
-_NOT_XML = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def _text(text: str) -> str:
-    """Replace characters that XML 1.0 excludes: most control characters, surrogates, U+FFFE and U+FFFF."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

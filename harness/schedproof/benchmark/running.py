@@ -1,16 +1,16 @@
-"""Runs a benchmark: from its request to the files of its report."""
+"""Runs a benchmark: from its options to its results."""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from schedproof.benchmark.bench import Bench
 from schedproof.benchmark.compare.gate import Gate, check_gate
-from schedproof.benchmark.document import bench_document, pod_rows
+from schedproof.benchmark.document import bench_document
 from schedproof.benchmark.request import Request, prepare
 from schedproof.benchmark.results import BenchDocument, Conformance
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
@@ -18,13 +18,13 @@ from schedproof.binaries.resolve import explicit_binaries
 from schedproof.foundation.disk import naming_full_disk
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import Progress
-from schedproof.report.bench.files import write_bench, write_pods
 
 
 def run_bench(
-    options: Mapping[str, Any], folder: Path, command: str, progress: Progress
-) -> tuple[Bench, BenchDocument]:
-    """Run a benchmark, write its report, and return the results, also as the document of bench.json.
+    options: Mapping[str, Any], folder: Path, command: str, progress: Progress,
+    write: Callable[[BenchDocument, Bench, Path], None],
+) -> tuple[Bench, BenchDocument]:  # fmt: skip
+    """Run a benchmark, have its report written, and return the results, also as the document of bench.json.
 
     After an error or a KeyboardInterrupt, the report has the measurements until then; the KeyboardInterrupt is
     raised again.
@@ -34,6 +34,7 @@ def run_bench(
         folder: for the report.
         command: reproduces the benchmark; the seed is added if the user gave none.
         progress: shows the current step.
+        write: writes the report into the folder.
 
     Raises:
         UsageError: an option, or their combination, is invalid; nothing has been started.
@@ -67,8 +68,7 @@ def run_bench(
     except KeyboardInterrupt as problem:
         error, interrupt = "interrupted", problem
     document = bench_document(bench, command=command, gates=gates, conformance=conformance, error=error)
-    write_bench(document, folder)
-    write_pods(pod_rows(bench.rounds), folder)
+    write(document, bench, folder)
     if interrupt is not None:
         raise interrupt
     return bench, document
