@@ -149,7 +149,7 @@ def test_conflict_forgiven(case: Case) -> None:
 def test_unschedulable_condition(case: Case) -> None:
     """A pod is too large for every node; two of the same name in two namespaces select a label that no node has."""
     pods = [case.pod("too-large", cpu="1000"), case.pod("selects", nodeSelector=NO_SUCH_NODE)]
-    pods.append(case.pods.namesake(pods[-1], nodeSelector=NO_SUCH_NODE))
+    pods.append(case.pods.create_same_name(pods[-1], nodeSelector=NO_SUCH_NODE))
     case.expect_pending(pods)
     case.status.await_condition(pods, "PodScheduled", case.deadlines.reaction, reason=UNSCHEDULABLE)
     if "events" in case.trial.candidate.claims.features:

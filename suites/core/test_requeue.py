@@ -106,7 +106,7 @@ def test_requeue_label_changed(case: Case) -> None:
     case.settle()
     wants = {"cpu": "100m", "nodeSelector": {label: "ssd"}}
     pods = [case.pod("waits", **wants) for _ in range(2)]
-    pods.append(case.pods.namesake(pods[0], **wants))
+    pods.append(case.pods.create_same_name(pods[0], **wants))
     case.expect_pending(pods)
     case.nodes.change(node, labels={label: "ssd"})
     case.expect_bound(pods, case.deadlines.requeue)

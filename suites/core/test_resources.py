@@ -97,7 +97,7 @@ def test_fit_memory(case: Case) -> None:
     here = node_of_its_own(case, memory="8500Mi")
     name = here["nodeSelector"]["kubernetes.io/hostname"]
     (other,) = case.objects.namespaces(other={})
-    case.pods.twin(case.pods.neighbour(name, "twin", memory="100Mi"), other, name, memory="3900Mi")
+    case.pods.place_same_name(case.pods.neighbour(name, "twin", memory="100Mi"), other, name, memory="3900Mi")
     case.pods.neighbour(name, "system", namespace="kube-system", memory="500Mi")
     case.settle()
     elsewhere = {"nodeSelector": {"kubernetes.io/hostname": roomy}}

@@ -12,7 +12,15 @@ from collections.abc import Iterator
 import pytest
 
 from schedproof.benchmark.measure import scheduler_metrics
-from schedproof.benchmark.measure.scheduler_metrics import NONE, OwnMetrics, Total, cross_check, fetch, parse, throttled
+from schedproof.benchmark.measure.scheduler_metrics import (
+    NONE,
+    SchedulerMetrics,
+    Total,
+    cross_check,
+    fetch,
+    parse,
+    throttled,
+)
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.http import connect
 
@@ -57,8 +65,8 @@ scheduler_scheduling_attempt_duration_seconds_count{profile="sched-x",result="un
 """  # noqa: E501 - as it is served
 
 
-def sli(mean: float, count: int = 100) -> OwnMetrics:
-    return OwnMetrics(sli=Total(mean * count, count))
+def sli(mean: float, count: int = 100) -> SchedulerMetrics:
+    return SchedulerMetrics(sli=Total(mean * count, count))
 
 
 def test_series_are_summed_over_all_labels_but_the_result():
@@ -135,7 +143,7 @@ def test_means_that_disagree_are_explained(own, measured, expected):
 STOCK = {"qps": 5000, "burst": 10000}
 
 
-def limited(count: float, waited: float) -> OwnMetrics:
+def limited(count: float, waited: float) -> SchedulerMetrics:
     return dataclasses.replace(NONE, rate_limiter=Total(waited, count))
 
 

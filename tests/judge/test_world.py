@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from schedproof.history.history import History, Seen
 from schedproof.history.observations import WatchEvent
 from schedproof.history.watched import WatchReader
-from schedproof.history.world import World, key
+from schedproof.history.world import ClusterState, key
 
 from .histories import NAMESPACE, NODES, SCHEDULER, HistoryBuilder
 
@@ -35,11 +35,11 @@ HISTORY = [
 
 
 def test_listed_objects_exist_from_the_revision_of_the_list() -> None:
-    assert set(World(HISTORY).at(5).nodes) == {"n1", "n2"}
+    assert set(ClusterState(HISTORY).at(5).nodes) == {"n1", "n2"}
 
 
 def test_state_has_the_newest_manifest_of_every_existing_object() -> None:
-    world = World(HISTORY)
+    world = ClusterState(HISTORY)
     assert world.at(9).nodes["n1"].get("version") is None
     assert world.at(10).nodes["n1"]["version"] == 2
     assert world.at(39).pods["default/p"]["version"] == 2
@@ -48,14 +48,16 @@ def test_state_has_the_newest_manifest_of_every_existing_object() -> None:
 
 
 def test_view_has_nodes_and_pods_of_different_revisions() -> None:
-    state = World(HISTORY).view(nodes=39, pods=50)
+    state = ClusterState(HISTORY).view(nodes=39, pods=50)
     assert (set(state.nodes), set(state.pods)) == ({"n1", "n2"}, {"default/default-p"})
 
 
 def test_revisions_are_those_between_changes_of_nodes_or_bound_pods() -> None:
     """A pending pod does not change the pods of any node."""
     here = {"spec": {"nodeName": "n1"}}
-    world = World([*HISTORY, event("pods", 55, "q", "ADDED"), event("pods", 60, "q", **here), event("pods", 65, "q")])
+    world = ClusterState(
+        [*HISTORY, event("pods", 55, "q", "ADDED"), event("pods", 60, "q", **here), event("pods", 65, "q")]
+    )
     assert world.revisions("nodes", 5, 70) == [70, 39, 9]
     assert world.revisions("pods", 5, 70) == [70, 64, 59]
     assert world.revisions("pods", 60, 62) == [62]
@@ -63,16 +65,16 @@ def test_revisions_are_those_between_changes_of_nodes_or_bound_pods() -> None:
 
 def test_namespaces_are_those_of_the_later_revision() -> None:
     """Namespaces are unknown if none was ever recorded."""
-    assert World(HISTORY).at(50).namespaces is None
+    assert ClusterState(HISTORY).at(50).namespaces is None
     red = event("namespaces", 20, "red", "ADDED")
     red.object["metadata"] = {"name": "red", "labels": {"team": "red"}}
-    world = World([*HISTORY, red])
+    world = ClusterState([*HISTORY, red])
     assert world.at(10).namespaces == {}
     assert world.view(10, 20).namespaces == world.view(20, 10).namespaces == {"red": {"team": "red"}}
 
 
 def test_versions_of_a_node_between_two_revisions_are_newest_first() -> None:
-    world = World([*HISTORY, event("nodes", 60, "n2", "ADDED", version=3)])
+    world = ClusterState([*HISTORY, event("nodes", 60, "n2", "ADDED", version=3)])
     versions = [(rv, manifest and manifest.get("version", 1)) for rv, manifest in world.node_versions("n2", 5, 70)]
     assert versions == [(70, 3), (59, None), (39, 1)]
     assert world.node_versions("n2", 45, 59) == [(59, None)]
@@ -81,16 +83,16 @@ def test_versions_of_a_node_between_two_revisions_are_newest_first() -> None:
 
 def test_recreated_node_has_its_new_manifest() -> None:
     again = [*HISTORY, event("nodes", 60, "n2", "ADDED", version=3)]
-    assert "n2" not in World(again).at(59).nodes
-    assert World(again).at(60).nodes["n2"]["version"] == 3
+    assert "n2" not in ClusterState(again).at(59).nodes
+    assert ClusterState(again).at(60).nodes["n2"]["version"] == 3
 
 
 def test_events_of_other_resources_do_not_change_the_world() -> None:
-    assert World([*HISTORY, event("events", 60, "p.1", "ADDED")]).latest() == World(HISTORY).latest()
+    assert ClusterState([*HISTORY, event("events", 60, "p.1", "ADDED")]).latest() == ClusterState(HISTORY).latest()
 
 
 def test_world_without_events_is_empty() -> None:
-    state = World([]).latest()
+    state = ClusterState([]).latest()
     assert (dict(state.nodes), dict(state.pods)) == ({}, {})
 
 
@@ -145,14 +147,14 @@ def naive(log: list[WatchEvent], rv: int) -> tuple[dict[str, Any], dict[str, Any
 @unhurried
 @given(event_logs(), st.integers(0, 90))
 def test_state_at_a_revision_reflects_all_events_up_to_it(log: list[WatchEvent], rv: int) -> None:
-    state = World(log).at(rv)
+    state = ClusterState(log).at(rv)
     assert (dict(state.nodes), dict(state.pods)) == naive(log, rv)
 
 
 @unhurried
 @given(event_logs(), st.integers(0, 90), st.integers(0, 40), st.sampled_from("abc"))
 def test_versions_of_a_node_cover_all_its_states(log: list[WatchEvent], first: int, length: int, name: str) -> None:
-    versions = World(log).node_versions(name, first, first + length)
+    versions = ClusterState(log).node_versions(name, first, first + length)
     assert versions[0][0] == first + length
     begins = [first, *(rv + 1 for rv, _ in reversed(versions[1:]))]
     for begin, (end, manifest) in zip(begins, reversed(versions), strict=True):
@@ -162,7 +164,7 @@ def test_versions_of_a_node_cover_all_its_states(log: list[WatchEvent], first: i
 @unhurried
 @given(event_logs(), st.lists(st.integers(0, 90), max_size=5), st.sampled_from("abc"))
 def test_company_of_a_node_is_the_pods_bound_to_it(log: list[WatchEvent], asked: list[int], node: str) -> None:
-    world = World(log)
+    world = ClusterState(log)
     for rv in asked:  # in whatever order
         there = {n: pod for n, pod in naive(log, rv)[1].items() if pod.get("spec", {}).get("nodeName") == node}
         assert world.company(node, rv) == there
@@ -185,7 +187,7 @@ def test_interleaving_of_watches_does_not_matter(log: list[WatchEvent], data: st
         resource = data.draw(st.sampled_from([name for name, queue in queues.items() if queue]))
         arrived.append(queues[resource].pop(0))
     for rv in range(0, 100, 7):
-        assert World(arrived).at(rv) == World(log).at(rv)
+        assert ClusterState(arrived).at(rv) == ClusterState(log).at(rv)
 
 
 @unhurried
@@ -204,7 +206,7 @@ def test_incremental_reading_gives_the_same_world_as_a_full_read(
         }:
             continue  # in the middle of a list
         world, facts = watched.read(arrived, len(arrived[:length]))
-        expected = World(arrived[:length])
+        expected = ClusterState(arrived[:length])
         earlier.append((world, expected))
         for then, at_once in earlier:  # what is read later changes none of them
             assert [then.at(rv) for rv in (0, 90, 7, 30, 3)] == [at_once.at(rv) for rv in (0, 90, 7, 30, 3)]

@@ -18,7 +18,7 @@ from schedproof.history.acts import Expect, PodCreated, Tried
 from schedproof.history.observations import EndpointAnswer
 from schedproof.stimulus.changes.candidate import LEASE, CandidateChanges
 from schedproof.stimulus.kinds import plugin as module
-from schedproof.stimulus.kinds.endpoints import Answer, ask
+from schedproof.stimulus.kinds.endpoints import EndpointResponse, ask
 from schedproof.stimulus.kinds.plugin import HEALTH, METRICS, PluginStimulus
 from schedproof.stimulus.trial import CONTROL
 
@@ -223,12 +223,12 @@ def test_metrics_that_count_nothing_are_recorded_as_such(
 
 @pytest.mark.parametrize(("text", "scheduled"), [(metrics(3), 3), (metrics(3, 4), 7), (metrics(), None), ("", None)])
 def test_pods_of_all_profiles_count_and_those_that_it_refused_do_not(text: str, scheduled: float | None) -> None:
-    assert Answer(200, text).scheduled == scheduled
+    assert EndpointResponse(200, text).scheduled == scheduled
 
 
 @pytest.mark.parametrize(("status", "positive"), [(0, False), (199, False), (200, True), (299, True), (300, False)])
 def test_a_response_is_positive_as_for_a_kubelet(status: int, positive: bool) -> None:
-    assert Answer(status, "").positive is positive
+    assert EndpointResponse(status, "").positive is positive
 
 
 def test_a_port_at_which_nothing_listens_gives_no_status_but_a_reason() -> None:

@@ -63,11 +63,11 @@ def test_neighbours_and_foreign_pods_are_not_the_candidates(world: World) -> Non
 
 def test_a_namesake_and_a_twin_have_the_name_in_another_namespace(world: World) -> None:
     pod = world.pods.create("web")
-    namesake = world.pods.namesake(pod)
+    namesake = world.pods.create_same_name(pod)
     assert (namesake.name, namesake.namespace) == (pod.name, f"{NAMESPACE}-other")
     assert world.pod(namesake)["spec"]["schedulerName"] == SCHEDULER
     world.add_namespace("twins")
-    twin = world.pods.twin(pod, "twins", "node-1")
+    twin = world.pods.place_same_name(pod, "twins", "node-1")
     assert (twin.name, twin.namespace, world.pods.node_of(twin)) == (pod.name, "twins", "node-1")
 
 

@@ -36,7 +36,7 @@ from schedproof.history.observations import (
 )
 from schedproof.history.record import Record
 from schedproof.history.watched import Binding, PodSights
-from schedproof.history.world import World
+from schedproof.history.world import ClusterState
 
 _Kind = TypeVar("_Kind", bound=Record)
 
@@ -158,11 +158,11 @@ class History:
         return frozenset(self.run.scheduler_names)
 
     @functools.cached_property
-    def _shown(self) -> tuple[World, PodSights]:
+    def _shown(self) -> tuple[ClusterState, PodSights]:
         return self._index.watched.read(self._index.records, self._end)
 
     @property
-    def world(self) -> World:
+    def world(self) -> ClusterState:
         return self._shown[0]
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 
 from schedproof.history.observations import WatchEvent
 from schedproof.history.record import Record
-from schedproof.history.world import World, key
+from schedproof.history.world import ClusterState, key
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,10 +89,10 @@ class WatchReader:
     def __init__(self) -> None:
         self._read = 0
         self._events: list[WatchEvent] = []
-        self._world = World()
+        self._world = ClusterState()
         self._pods = PodSights()
 
-    def read(self, records: Sequence[Record], end: int) -> tuple[World, PodSights]:
+    def read(self, records: Sequence[Record], end: int) -> tuple[ClusterState, PodSights]:
         """The state after so many records. All are read again if more had been read before."""
         if end < self._read:
             return WatchReader().read(records, end)
@@ -109,4 +109,4 @@ class WatchReader:
         if event.resource == "pods":
             self._pods.take(event)
         if not self._world.take(event):
-            self._world = World(self._events)
+            self._world = ClusterState(self._events)

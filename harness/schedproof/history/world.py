@@ -40,7 +40,7 @@ class State:
     """ResourceClaims and devices; None if there were none."""
 
 
-class World:
+class ClusterState:
     """Replays watch events. The manifests that it gives must not be changed."""
 
     def __init__(self, events: Iterable[WatchEvent] = ()) -> None:
@@ -81,7 +81,7 @@ class World:
         self._last[event.resource] = rv
         return True
 
-    def so_far(self) -> World:
+    def so_far(self) -> ClusterState:
         """A copy, which later events do not change (except for the rest of a list). Both share their data."""
         then = copy.copy(self)
         then._last = dict(self._last)  # which nothing is asked for beyond

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from schedproof.benchmark.contestant import Contestant
 from schedproof.benchmark.measure import scheduler_metrics
-from schedproof.benchmark.measure.scheduler_metrics import OwnMetrics
+from schedproof.benchmark.measure.scheduler_metrics import SchedulerMetrics
 from schedproof.benchmark.measure.usage import MachineSample, Meter, Usage, noise
 from schedproof.benchmark.stage import Stage
 from schedproof.foundation.deadlines import OWN_METRICS
@@ -31,7 +31,7 @@ class GaugeReadings:
     """
 
     usage: Mapping[str, Usage]
-    own: OwnMetrics | None
+    own: SchedulerMetrics | None
     throttled: str
     noise: str
 
@@ -75,15 +75,15 @@ class Gauges:
         self._own_before = scheduler_metrics.NONE if since_start else self._own() or scheduler_metrics.NONE
         self._contestant = Meter(components, holders=components.values(), since_start=since_start)
 
-    def _own(self) -> OwnMetrics | None:
+    def _own(self) -> SchedulerMetrics | None:
         if self._scheduler is None or self._scheduler.exit_code is not None:
             return None
         assert self._scheduler.scheduler_port is not None
         return scheduler_metrics.fetch(self._scheduler.scheduler_port, self._token)
 
-    def _own_since(self, bound: int) -> OwnMetrics | None:
+    def _own_since(self, bound: int) -> SchedulerMetrics | None:
         """Read the scheduler's metrics once they count `bound` pods: it counts a binding after the watch shows it."""
-        newest: OwnMetrics | None = None
+        newest: SchedulerMetrics | None = None
 
         def probe() -> None:
             nonlocal newest

@@ -83,7 +83,7 @@ class Total:
 
 
 @dataclasses.dataclass(frozen=True)
-class OwnMetrics:
+class SchedulerMetrics:
     """Metrics of a kube-scheduler, since it started or between two readings.
 
     Attributes:
@@ -100,9 +100,9 @@ class OwnMetrics:
     algorithm: Total = Total()
     rate_limiter: Total = Total()
 
-    def since(self, earlier: OwnMetrics) -> OwnMetrics:
+    def since(self, earlier: SchedulerMetrics) -> SchedulerMetrics:
         """Return what was added since an earlier reading of the same process."""
-        return OwnMetrics(
+        return SchedulerMetrics(
             {result: total - earlier.attempt.get(result, Total()) for result, total in self.attempt.items()},
             {result: count - earlier.attempts.get(result, 0.0) for result, count in self.attempts.items()},
             self.sli - earlier.sli, self.algorithm - earlier.algorithm, self.rate_limiter - earlier.rate_limiter,
@@ -122,7 +122,7 @@ class OwnMetrics:
         )
 
 
-NONE = OwnMetrics()
+NONE = SchedulerMetrics()
 """The metrics of a process that has just started."""
 
 
@@ -135,7 +135,7 @@ class CrossCheck:
     explanation: str = ""
 
 
-def fetch(port: int, token: str, *, host: str = "127.0.0.1") -> OwnMetrics:
+def fetch(port: int, token: str, *, host: str = "127.0.0.1") -> SchedulerMetrics:
     """Read /metrics of a kube-scheduler on the loopback interface. Its certificate is self-signed and not verified.
 
     Raises:
@@ -155,7 +155,7 @@ def fetch(port: int, token: str, *, host: str = "127.0.0.1") -> OwnMetrics:
     return parse(text)
 
 
-def parse(text: str) -> OwnMetrics:
+def parse(text: str) -> SchedulerMetrics:
     """Parse Prometheus' text format. A missing series is zero: it appears with its first observation."""
     from prometheus_client.parser import text_string_to_metric_families
 
@@ -176,10 +176,10 @@ def parse(text: str) -> OwnMetrics:
                 attempt[result] = attempt.get(result, Total()) + part
             elif name in totals:
                 totals[name] += part
-    return OwnMetrics(attempt, attempts, totals[_SLI], totals[_ALGORITHM], totals[_LIMITER])
+    return SchedulerMetrics(attempt, attempts, totals[_SLI], totals[_ALGORITHM], totals[_LIMITER])
 
 
-def throttled(metrics: OwnMetrics, seconds: float, limits: Mapping[str, float]) -> str:
+def throttled(metrics: SchedulerMetrics, seconds: float, limits: Mapping[str, float]) -> str:
     """Say why the client's QPS limit, and not the scheduler, limited a round; "" if it did not.
 
     Requests wait concurrently, so that their waits may add up to more than the round. On a busy machine a request may
@@ -205,7 +205,7 @@ def throttled(metrics: OwnMetrics, seconds: float, limits: Mapping[str, float]) 
 
 
 def cross_check(
-    own: OwnMetrics,
+    own: SchedulerMetrics,
     measured_mean: float,
     *,
     pods: int | None = None,

@@ -100,11 +100,11 @@ class PodChanges:
             tolerations=TOLERATE_ALL, **self._ending(ends), **spec,
         )  # fmt: skip
 
-    def twin(self, pod: Pod, namespace: str, node: str, **spec: Any) -> Pod:
+    def place_same_name(self, pod: Pod, namespace: str, node: str, **spec: Any) -> Pod:
         """Create a pod of the same name in another namespace, which is on a node from the start."""
         return self._create(pod.name, "filler", FILLER, namespace=namespace, node=node, **spec)
 
-    def namesake(self, pod: Pod, **spec: Any) -> Pod:
+    def create_same_name(self, pod: Pod, **spec: Any) -> Pod:
         """Create a pod for the candidate with the same name as `pod`, in another namespace."""
         namespace = self._trial.surroundings.namespace_beside(self._trial.namespace, "other")
         return self._create(pod.name, "probe", namespace=namespace, **spec)

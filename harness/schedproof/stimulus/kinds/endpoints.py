@@ -16,7 +16,7 @@ _SCHEDULED = re.compile(r'^scheduler_schedule_attempts_total\{[^}]*result="sched
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class EndpointResponse:
     """A response; if there is none, `status` is 0 and `text` gives the reason."""
 
     status: int
@@ -37,7 +37,7 @@ class Answer:
         return self.text[:_KEPT]
 
 
-def ask(port: int, path: str, token: str = "") -> Answer:
+def ask(port: int, path: str, token: str = "") -> EndpointResponse:
     """GET a path of a scheduler on loopback, anonymously or with a bearer token."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    return Answer(*exchange(connect(f"https://127.0.0.1:{port}", _SECONDS), "GET", path, headers=headers))
+    return EndpointResponse(*exchange(connect(f"https://127.0.0.1:{port}", _SECONDS), "GET", path, headers=headers))

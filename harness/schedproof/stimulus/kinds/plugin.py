@@ -23,7 +23,7 @@ from schedproof.stimulus.changes.candidate import LEASE, CandidateChanges
 from schedproof.stimulus.changes.pods import PodChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.expectations import Expectations
-from schedproof.stimulus.kinds.endpoints import Answer, ask
+from schedproof.stimulus.kinds.endpoints import EndpointResponse, ask
 from schedproof.stimulus.pods import TOLERATE_ALL, Pod
 from schedproof.stimulus.trial import CONTROL
 
@@ -103,11 +103,13 @@ class PluginStimulus:
         answer = self._ask(METRICS, lambda answer: (answer.scheduled or 0) >= due, OWN_METRICS, token)
         self._counted = answer.scheduled or 0
 
-    def _ask(self, path: str, accepted: Callable[[Answer], bool], deadline: Deadline, token: str = "") -> Answer:
+    def _ask(
+        self, path: str, accepted: Callable[[EndpointResponse], bool], deadline: Deadline, token: str = ""
+    ) -> EndpointResponse:
         """Record and return the first response that is `accepted`, or the last one before the deadline."""
         ports = (component.scheduler_port for component in self._trial.attachment.components)
         port = next((port for port in ports if port is not None), None)
-        answer = Answer(0, "no request was made")
+        answer = EndpointResponse(0, "no request was made")
         if port is None:
             return answer
 

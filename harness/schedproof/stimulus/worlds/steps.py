@@ -256,7 +256,7 @@ class WorldSteps:
             "finalizers": [HOLD] if step.get("lingers") else [],
         }  # fmt: skip
         if namesake is not None:
-            pod = self._pods.twin(namesake, **spec)
+            pod = self._pods.place_same_name(namesake, **spec)
         else:
             pod = self._pods.create(name, role="filler", scheduler_name=FILLER, **spec)
         if late:
