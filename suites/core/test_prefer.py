@@ -101,6 +101,20 @@ def test_prefer_pod_anti_affinity(case: Case) -> None:
     in_turn(case, prepare)
 
 
+@pytest.mark.clause("core/prefer-pod-affinity-symmetry")
+def test_prefer_pod_affinity_symmetry(case: Case) -> None:
+    """A pod prefers to be near the new pods, and the pods on the other nodes prefer to be apart from them."""
+
+    def prepare(best: str) -> dict[str, Any]:
+        app = f"new-{best}"
+        for node in case.nodes.names:
+            kind = "podAffinity" if node == best else "podAntiAffinity"
+            case.pods.neighbour(node, f"beside-{best}", **company(kind, app))
+        return {"labels": {"app": app}}
+
+    in_turn(case, prepare)
+
+
 @pytest.mark.clause("core/prefer-spread")
 def test_prefer_spread(case: Case) -> None:
     """Each node has three matching pods, except one, which has one matching pod and three unrelated pods."""

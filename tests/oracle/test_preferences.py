@@ -81,6 +81,21 @@ def test_each_matching_pod_of_a_domain_counts_for_or_against_it() -> None:
     assert kind_of_wish(2, probe(**company("podAntiAffinity", "db", 10, "zone")), nodes, *pods) == far
 
 
+def test_terms_of_pods_that_are_there_count_as_well() -> None:
+    def prefers(kind: str, where: str, about: str = "web", **more: Any) -> Manifest:
+        pod = there(where, f"{kind}-{about}", **more)
+        return {**pod, "spec": {**pod["spec"], **company(kind, about, 10, "zone")}}
+
+    nodes = [node("a1", {"zone": "a"}), node("a2", {"zone": "a"}), node("b1", {"zone": "b"}), node("c1")]
+    near, far = "podAffinity", "podAntiAffinity"
+    pods = [prefers(near, "a1"), prefers(near, "a2"), prefers(far, "b1"), prefers(near, "c1"),
+            prefers(near, "b1", "db"), prefers(near, "b1", namespace="other"),
+            prefers(near, "b1", phase="Failed")]  # fmt: skip
+    assert kind_of_wish(2, probe(), nodes, *pods) == {"a1": 20, "a2": 20, "b1": -10, "c1": 0}
+    own = probe(**company(near, "podAntiAffinity-web", 10, "zone"))
+    assert kind_of_wish(2, own, nodes, *pods) == {"a1": 20, "a2": 20, "b1": 0, "c1": 0}
+
+
 def test_schedule_anyway_counts_pods_and_do_not_schedule_is_no_preference() -> None:
     nodes = [node("x"), node("y"), {"metadata": {"name": "z", "labels": {}}, "spec": {}}]
     pods = [there("x", "web"), there("x", "db"), there("y", "web", deletionTimestamp="2026-01-01T00:00:00Z"),

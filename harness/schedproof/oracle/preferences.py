@@ -5,7 +5,8 @@ preferences: the effect PreferNoSchedule, preferredDuringSchedulingIgnoredDuring
 one kind of preference counts beside another, and beside other scores, is configured by an administrator: so nothing is
 added up across kinds.
 
-Not covered: preferred terms of existing pods, and default constraints of the plugin PodTopologySpread.
+Not covered: what required affinity of existing pods adds to kube-scheduler's scores (hardPodAffinityWeight), and
+default constraints of the plugin PodTopologySpread.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def wishes(
 
     Taints come first: less by one for each that the pod does not tolerate. Then the sum of the weights of the terms of
     node affinity that select the node; the sum of the weights of the terms of pod affinity, less that of
-    anti-affinity, over all pods that they mean; and for each constraint, less by one for each pod in the node's place.
+    anti-affinity, over all pods that they mean, and of the terms of those pods that mean this one; and for each
+    constraint, less by one for each pod in the node's place.
 
     Args:
         pod: the one that is to be placed; where `pods` contains it, it is in its own way in nothing.
@@ -76,16 +78,20 @@ def _selecting(pod: Manifest, node: Manifest) -> float:
 def _company(
     pod: Manifest, node: Manifest, placed: Sequence[_Placed], namespaces: Mapping[str, Mapping[str, str]] | None
 ) -> float:
-    """The weights of the preferred terms, each once for every matching pod in the node's domain."""
+    """The weights of the preferred terms, each once for every matching pod in the node's domain.
+
+    Terms of these pods that match this pod count as well, as with kube-scheduler by default (processExistingPod in
+    pkg/scheduler/framework/plugins/interpodaffinity/scoring.go).
+    """
     own = labels(node)
     total = 0.0
-    for kind, sign in (("podAffinity", 1), ("podAntiAffinity", -1)):
-        for term in preferred_terms(pod, kind):
-            about, key = term["podAffinityTerm"], term["podAffinityTerm"]["topologyKey"]
-            total += sign * term["weight"] * sum(
-                key in own and labels(its).get(key) == own[key] and means(about, pod, other, namespaces)
-                for other, its in placed
-            )  # fmt: skip
+    for other, its in placed:
+        for first, second in ((pod, other), (other, pod)):
+            for kind, sign in (("podAffinity", 1), ("podAntiAffinity", -1)):
+                for term in preferred_terms(first, kind):
+                    about, key = term["podAffinityTerm"], term["podAffinityTerm"]["topologyKey"]
+                    if key in own and labels(its).get(key) == own[key] and means(about, first, second, namespaces):
+                        total += sign * term["weight"]
     return total
 
 

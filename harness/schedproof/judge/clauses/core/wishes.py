@@ -119,6 +119,15 @@ CLAUSES = (
         hint="Subtract the weights of preferred anti-affinity.",
     ),
     Clause(
+        "core/prefer-pod-affinity-symmetry",
+        "A pod goes to a node with pods whose preferred affinity matches it, and not near pods whose preferred "
+        "anti-affinity does.",
+        "InterPodAffinity plugin: ignorePreferredTermsOfExistingPods is false by default", judge_wishes,
+        needs=_NEEDS, features=_FEATURE,
+        obstacle=_outweighed,
+        hint="Per topology value, add the weights of preferred terms of existing pods that match the pod.",
+    ),
+    Clause(
         "core/prefer-spread", "With ScheduleAnyway, a pod goes to the topology domain with the fewest matching pods.",
         "Kubernetes: pod topology spread constraints; PodTopologySpread plugin", judge_wishes,
         needs=_NEEDS, features=_FEATURE,
