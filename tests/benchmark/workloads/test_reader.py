@@ -84,7 +84,7 @@ def test_every_operation_is_read(tmp_path: Path) -> None:
     assert (pods.wait, pods.namespace, barrier) == (False, "team-0", Barrier())
     assert isinstance(churn, Churn)
     assert (churn.mode, churn.number, churn.interval, churn.namespace) == ("recreate", 2, 0.05, "churn")
-    assert readings == ReadingsPattern("distinct", 2000)
+    assert readings == ReadingsPattern(distinct=2000)
     assert isinstance(measured, CreatePods)
     assert (len(measured.templates), measured.burst, measured.namespace) == (2, 2, "measured")
     assert workload.namespaces == {
