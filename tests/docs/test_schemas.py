@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import datetime
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,7 +22,6 @@ from schedproof.candidate.kinds import AttachedSpec
 from schedproof.cli import main as cli
 from schedproof.cli.schemas import SCHEMAS
 from schedproof.clusters.spec import load_kind_spec, load_spec
-from schedproof.documents.fields import Field
 from schedproof.foundation.errors import HostError, SchedproofError, UsageError
 from schedproof.history.record import KINDS
 from schedproof.history.saved import DamagedRecordError, read_record
@@ -50,132 +48,6 @@ def examples(page: str) -> list[Any]:
     """The complete files that a page shows."""
     blocks = re.findall(r"^```yaml\n(.*?)^```", PAGES[page], re.MULTILINE | re.DOTALL)
     return [yaml.safe_load(text) for text in blocks if text.startswith("apiVersion")]
-
-
-EVERYTHING: dict[str, list[Any]] = {
-    "candidate": [
-        *examples("candidate"),
-        *(yaml.safe_load(text) for text in (
-            """
-            apiVersion: schedproof/v1
-            kind: Candidate
-            metadata: {name: points}
-            spec:
-              schedulerName: points
-              plugin: {binary: kube-scheduler}
-              claims:
-                profiles: [plugin]
-                points:
-                  filter:
-                    - pod: &pod {metadata: {labels: {a: b}, annotations: {a: b}}, spec: {priority: 1}}
-                      node-labels: {a: b}
-                      fits: false
-                  prefilter: [{pod: *pod, node-labels: {a: b}, fits: true}]
-                  score: [{pod: *pod, better: {a: b}, worse: {a: c}}]
-                  queue-sort: [{first: *pod, then: {}}, {first: {}, then: *pod}]
-            """,
-            """
-            apiVersion: schedproof/v1
-            kind: Candidate
-            metadata: {name: all}
-            spec:
-              schedulerName: all
-              extender:
-                command: [./extender]
-                workdir: .
-                port: 8888
-                config:
-                  filterVerb: filter
-                  preemptVerb: preempt
-                  enableHTTPS: true
-                  pathPrefix: /scheduler
-                  tlsConfig:
-                    {insecure: true, serverName: a, certFile: a, keyFile: a, caFile: a, certData: YQ==, keyData: YQ==,
-                     caData: YQ==}
-              rbac:
-                rules:
-                  - {verbs: [get], apiGroups: [""], resources: [leases], resourceNames: [mine]}
-                  - {verbs: [get], nonResourceURLs: [/metrics]}
-              image: {dockerfile: Dockerfile, context: ., requirements: requirements.txt, command: [/extender]}
-              claims:
-                profiles: [core, network-aware]
-                timing: {bind: 1s, requeue: 1s, takeover: 1s, freshness: 1s, reaction: 1s}
-                features: [preemption]
-                preemption: {choice: any}
-                gang:
-                  pods: {metadata: {labels: {group: "{group}"}}}
-                  objects: [{apiVersion: v1, kind: PodGroup, metadata: {name: "{group}"}, spec: {min: "{size}"}}]
-                  timeout: 10s
-                network:
-                  metric: m
-                  direction: receive
-                  window: 1s
-                  resolution: 0.1
-                  own-placements: counted
-                  priority: tie-breaker
-                  rules: [{record: a, expr: b, labels: {c: d}}]
-            """,
-            """
-            apiVersion: schedproof/v1
-            kind: Candidate
-            metadata: {name: all}
-            spec:
-              schedulerName: all
-              plugin: {main: ./x, name: X}
-              schedulerConfig: config.yaml
-            """,
-            """
-            apiVersion: schedproof/v1
-            kind: Candidate
-            metadata: {name: all}
-            spec:
-              schedulerName: all
-              controller: {command: [a, "{files}"], port: 8888}
-              files: {a: text, b: {from: conf}}
-              install: [crds]
-              processes:
-                - name: side
-                  command: [a, "{files}"]
-                  ready: /healthz
-                  port: 8889
-                  env: {A: b}
-                  workdir: .
-                  files: {a: text}
-                  rbac:
-                    clusterRoles: [a]
-                    rules:
-                      - {verbs: [get], apiGroups: [""], resources: [leases], resourceNames: [mine]}
-                      - {verbs: [get], nonResourceURLs: [/metrics]}
-              world:
-                nodes: {labels: {a: b}, annotations: {a: b}, resources: {a: "1"}}
-                pods: {metadata: {labels: {a: b}, annotations: {a: b}}, spec: {priority: 1}}
-                namespace: {labels: {a: b}, annotations: {a: b}, objects: [queue.yaml]}
-            """,
-        )),
-    ],
-    "workload": [
-        *examples("workloads"),
-        *(yaml.safe_load(file.read_text()) for file in SHIPPED["workload"]),
-        yaml.safe_load("""
-            apiVersion: schedproof/v1
-            kind: Workload
-            metadata: {name: all}
-            spec:
-              description: Everything.
-              operations:
-                - createNodes: {count: 1, template: {apiVersion: v1, kind: Node}}
-                - createNamespaces: {prefix: team, count: 2, labels: {team: a}}
-                - createPods:
-                    {count: 1, namespace: initial, wait: false, burst: 2, measured: true,
-                     templates: [{apiVersion: v1, kind: Pod}]}
-                - barrier: {}
-                - deletePods: {namespace: initial}
-                - readings: {all: 0}
-                - churn: {mode: recreate, number: 1, interval: 1s, namespace: churn, templates: [{kind: Pod}]}
-        """),
-    ],
-}  # fmt: skip
-"""Documents that between them give every field; some are wrong otherwise."""
 
 
 # -- what is taken, and what is refused
@@ -345,110 +217,9 @@ def test_the_schema_command_prints_every_schema(capsys: pytest.CaptureFixture[st
         assert json.loads(capsys.readouterr().out) == schema()
 
 
-Requirements = dict[str, dict[str, Any]]
-"""Path of a field, to what its reader requires of it."""
-
-
-def requirements_of(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) -> Requirements:
-    """Return what a reader requires of each field while it reads."""
-    found: Requirements = {}
-
-    def note(method: str, facts: Callable[..., dict[str, Any]]) -> None:
-        original = getattr(Field, method)
-
-        def noting(self: Field, *arguments: Any, **named: Any) -> Any:
-            found.setdefault(re.sub(r"\[\d+\]", "[]", self.path), {}).update(facts(*arguments))
-            return original(self, *arguments, **named)
-
-        monkeypatch.setattr(Field, method, noting)
-
-    note("section", lambda *known: {"properties": set(known) - {"urlPrefix"}})  # which is read to be refused
-    note("choice", lambda options: {"enum": set(options)})
-    note("integer", lambda minimum, maximum, _: {"minimum": minimum, "maximum": maximum})
-    note("flag", lambda: {"type": "boolean"})
-    note("number", lambda _: {"type": "number"})
-    note("duration", lambda _: {"title": "duration"})
-    note("text", lambda *_: {"type": "string"})
-    note("items", lambda _: {"type": "array"})
-    note("entries", lambda _: {"type": "object"})
-    with contextlib.suppress(UsageError):  # what is required counts, not whether the document is valid
-        read()
-    return found
-
-
-def described(schema: dict[str, Any], path: str) -> list[dict[str, Any]]:
-    """Return what a schema says of a field: one schema for each form that it allows."""
-    here = [schema, *schema.get("anyOf", ())]
-    if not path:
-        return here
-    step, _, rest = re.sub(r"^\.", "", path).partition(".")
-    if step.startswith("[]"):
-        return [
-            found for form in here if "items" in form for found in described(form["items"], path.removeprefix("[]"))
-        ]
-    name, listed, inner = step.partition("[]")
-    rest = f"{listed}{inner}{'.' if rest else ''}{rest}"
-    below = [form.get("properties", {}).get(name, form.get("additionalProperties")) for form in here]
-    return [found for inner in below if isinstance(inner, dict) for found in described(inner, rest)]
-
-
-def agrees(stated: dict[str, Any], required: dict[str, Any]) -> bool:
-    """Whether a field's schema states what its reader requires; null is not compared."""
-    words = {
-        "properties": set(stated.get("properties", ())), "enum": set(stated.get("enum", ())) - {None},
-        **{key: stated.get(key) for key in ("minimum", "maximum", "title")},
-        "type": stated.get("type", "string" if "enum" in stated else None),
-    }  # fmt: skip
-    return all(
-        value in words["type"] if key == "type" and isinstance(words["type"], list) else words[key] == value
-        for key, value in required.items()
-    )
-
-
-def without_manifests(found: Requirements) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The fields without those of Kubernetes' own objects, which are passed on, and without names that need quotes in a
-    path.
-    """
-    for path, facts in found.items():
-        if not re.search(r"template|manifests|\.args|schedulerConfig\.|labels\.|gang\.(pods\.|objects.*\.)|\"", path):
-            yield path, facts
-
-
-@pytest.mark.parametrize("name", ["workload"])
-def test_a_schema_describes_each_field_as_its_reader_requires_it(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    load = {"workload": load_workload}[name]
-    schema = SCHEMAS[name]()
-    schema = schema.get("else", schema)
-    read_paths: set[str] = set()
-    for number, document in enumerate(EVERYTHING[name]):
-        file = tmp_path / f"{number}.yaml"
-        file.write_text(yaml.safe_dump(document))
-        with monkeypatch.context() as patched:
-            found = requirements_of(patched, lambda file=file: load(file))
-        for path, facts in without_manifests(found):
-            forms = described(schema, path)
-            assert any(agrees(form, facts) for form in forms), (path, facts, forms)
-        read_paths.update(found)
-    without_reader = re.compile(r"template|manifests|attached$|barrier$")  # manifests, and what has no fields
-    assert not [path for path in fields(schema) if path not in read_paths and not without_reader.search(path)]
-
-
-def fields(schema: dict[str, Any], path: str = "") -> Iterator[str]:
-    """The paths of all fields that a schema names."""
-    for form in (schema, *schema.get("anyOf", ())):
-        for name, field in form.get("properties", {}).items():
-            inner = f"{path}.{name}" if path else name
-            yield inner
-            yield from fields(field, inner)
-        if "items" in form:
-            yield from fields(form["items"], f"{path}[]")
-
-
 GOOD = {
     "candidate": examples("candidate"),
-    "workload": EVERYTHING["workload"][:-1],
+    "workload": [*examples("workloads"), *(yaml.safe_load(file.read_text()) for file in SHIPPED["workload"])],
     "cluster": [
         *(yaml.safe_load(file.read_text()) for file in SHIPPED["cluster"]),
         spec(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from schedproof.benchmark.results import bench_schema
-from schedproof.benchmark.workloads.workload_schema import workload_schema
+from schedproof.benchmark.workloads.reader import workload_schema
 from schedproof.candidate.descriptor.candidate_schema import candidate_schema
 from schedproof.clusters.spec import cluster_schema
 from schedproof.documents.json_schema import Schema

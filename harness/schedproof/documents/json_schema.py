@@ -1,4 +1,4 @@
-"""Building blocks of the JSON Schemas (draft 2020-12) of the files that users write.
+"""Makes the JSON Schemas (draft 2020-12) of the files that users write, from their models.
 
 A schema has the fields, their types and their meaning, for editors and for the reference pages. It accepts all that
 the reader of such a file accepts; rules across fields and patterns are checked by the readers only.
@@ -11,100 +11,20 @@ import dataclasses
 import inspect
 import itertools
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from schedproof.documents.durations import UNITS, format_duration
+from schedproof.documents.durations import format_duration
 from schedproof.documents.model import Mapped, fields_of
 from schedproof.documents.reading import adapter
-
-API_VERSION = "schedproof/v1"
-"""The apiVersion of all files that users write."""
 
 Schema: TypeAlias = dict[str, Any]
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_DURATION = rf"^\s*(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)({'|'.join(sorted(UNITS, key=len, reverse=True))}|\u03bcs))+)\s*$"
-
-
-def document(kind: str, spec: Schema, *, description: str, name: Schema) -> Schema:
-    """Return the schema of a whole file: apiVersion, kind, metadata.name and `spec`."""
-    fields = {
-        "apiVersion": choice((API_VERSION,), "the version of this format"),
-        "kind": choice((kind,), "what the file describes"),
-        "metadata": mapping({"name": name}, required=("name",)),
-        "spec": spec,
-    }
-    body = mapping(fields, description, required=tuple(fields))
-    return {"$schema": DRAFT, "title": f"{kind} ({API_VERSION})", **body}
-
-
-def text(description: str = "", *, title: str = "text", default: str | None = None, empty: bool = False) -> Schema:
-    """A string; unless `empty`, not blank. `title` is the expected form, such as "HTTP path"."""
-    more = {} if empty else {"pattern": r"\S"}
-    return {"title": title, "type": "string", **more, **_described(description, default)}
-
-
-def choice(options: Sequence[str], description: str = "", *, title: str = "", default: str | None = None) -> Schema:
-    """One of `options`; `title` describes them if there are too many to list."""
-    return {**({"title": title} if title else {}), "enum": list(options), **_described(description, default)}
-
-
-def integer(minimum: int, maximum: int, description: str = "", *, default: int | None = None) -> Schema:
-    return {"type": "integer", "minimum": minimum, "maximum": maximum, **_described(description, default)}
-
-
-def number(description: str = "") -> Schema:
-    return {"type": "number", **_described(description)}
-
-
-def flag(description: str, *, default: bool = False) -> Schema:
-    return {"type": "boolean", **_described(description, default)}
-
-
-def duration(description: str = "", *, default: str | None = None) -> Schema:
-    """A text such as 1m30s; 0 needs no unit."""
-    return {
-        "title": "duration",
-        "anyOf": [{"type": "string", "pattern": _DURATION}, {"const": 0}],
-        **_described(description, default),
-    }
-
-
-def listed(items: Schema, description: str = "", *, default: list[Any] | None = None, empty: bool = False) -> Schema:
-    """A list; unless `empty`, of at least one item."""
-    more = {} if empty else {"minItems": 1}
-    return {"type": "array", "items": items, **more, **_described(description, default)}
-
-
-def named(values: Schema, description: str = "", *, default: dict[str, Any] | None = None) -> Schema:
-    """A mapping whose names the user chooses."""
-    return {"type": "object", "additionalProperties": values, **_described(description, default)}
-
-
-def mapping(
-    fields: Mapping[str, Schema], description: str = "", *, required: Sequence[str] = (), **more: Any
-) -> Schema:
-    """A mapping with these fields and no others. As in Kubernetes, null counts as absent."""
-    properties = {name: field if name in required else _or_null(field) for name, field in fields.items()}
-    wanted = {"required": list(required)} if required else {}
-    return {
-        "type": "object", "properties": properties, **wanted, "additionalProperties": False,
-        **_described(description), **more,
-    }  # fmt: skip
-
-
-def anything(description: str = "", **more: Any) -> Schema:
-    """A mapping of any content, such as a manifest."""
-    return {"type": "object", **more, **_described(description)}
-
-
-def either(*schemas: Schema, description: str = "", default: Any = None) -> Schema:
-    return {"anyOf": list(schemas), **_described(description, default)}
 
 
 def schema_of(model: type[Mapped]) -> Schema:
@@ -134,6 +54,7 @@ class DocumentedSchema(GenerateJsonSchema):
         names = {field.name: field.name for field in dataclasses.fields(model)}
         if issubclass(model, Mapped):
             names = {field.attribute: name for name, field in fields_of(model).items()}
+            found["properties"] = {name: found["properties"][name] for name in names.values()}
         return _with_docstrings(found, model, names)
 
 
@@ -221,10 +142,3 @@ def _or_null(schema: Schema) -> Schema:
     if schema.get("type") is None or "null" in schema["type"]:
         return schema
     return {**schema, "type": [schema["type"], "null"]}
-
-
-def _described(description: str, default: Any = None) -> Schema:
-    return {
-        **({"description": description} if description else {}),
-        **({"default": default} if default is not None else {}),
-    }

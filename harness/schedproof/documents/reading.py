@@ -48,7 +48,7 @@ def adapter(model: type[M]) -> TypeAdapter[M]:
     return _ADAPTERS[model]
 
 
-def read(model: type[M], document: Value, problems: Sequence[Problem], *, context: object) -> M:
+def read(model: type[M], document: Value, problems: Sequence[Problem] = (), *, context: object, path: str = "") -> M:
     """Return the document as a model.
 
     Args:
@@ -56,6 +56,7 @@ def read(model: type[M], document: Value, problems: Sequence[Problem], *, contex
         document: what `read_document` returned.
         problems: those that are known already.
         context: what rules need to know beyond the fields.
+        path: that of the document, if it is a part of a file.
 
     Raises:
         DescriptorError: with all problems.
@@ -64,7 +65,7 @@ def read(model: type[M], document: Value, problems: Sequence[Problem], *, contex
     try:
         value = adapter(model).validate_python(raw(document), by_alias=True, by_name=False, context=context)
     except ValidationError as error:
-        found += _problems(error, model, document)
+        found += _problems(error, model, document, path)
     if found:
         raise DescriptorError(found)
     return value
@@ -88,7 +89,7 @@ def raw(value: Value) -> Any:
     return value.data
 
 
-def _problems(error: ValidationError, model: type[Mapped], document: Value) -> Iterator[Problem]:
+def _problems(error: ValidationError, model: type[Mapped], document: Value, path: str) -> Iterator[Problem]:
     errors = error.errors(include_url=False, include_input=False)
     unknown = [item["loc"] for item in errors if item["type"] == _UNKNOWN]
     misspelled = {
@@ -96,7 +97,7 @@ def _problems(error: ValidationError, model: type[Mapped], document: Value) -> I
     }
     for item in errors:
         location: Location = item["loc"]
-        spot = _Spot.at(document, location, named=item["type"] == _UNKNOWN)
+        spot = _Spot.at(document, location, path, named=item["type"] == _UNKNOWN)
         if spot.value.data is Mark.INVALID or location in misspelled:
             continue
         if item["type"] != BROKEN:
@@ -106,12 +107,12 @@ def _problems(error: ValidationError, model: type[Mapped], document: Value) -> I
             if isinstance(wrong, Problem):
                 yield wrong
             else:
-                yield located(document, wrong._replace(at=(*location, *wrong.at)))
+                yield located(document, wrong._replace(at=(*location, *wrong.at)), path)
 
 
-def located(document: Value, wrong: Wrong) -> Problem:
-    """The problem of a document in which something is wrong."""
-    return _Spot.at(document, wrong.at).problem(wrong.code, wrong.message, wrong.fix)
+def located(document: Value, wrong: Wrong, path: str = "") -> Problem:
+    """The problem of a document in which something is wrong; `path`: that of the document."""
+    return _Spot.at(document, wrong.at, path).problem(wrong.code, wrong.message, wrong.fix)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,9 +124,9 @@ class _Spot:
     value: Value
 
     @classmethod
-    def at(cls, document: Value, location: Location, *, named: bool = False) -> _Spot:
-        """The value at a location; `named`: with the place of its name."""
-        spot = cls("", document.place, document)
+    def at(cls, document: Value, location: Location, path: str, *, named: bool = False) -> _Spot:
+        """The value at a location in a document with this path; `named`: with the place of its name."""
+        spot = cls(path, document.place, document)
         for step in location:
             data = spot.value.data
             if isinstance(step, int) and isinstance(data, list) and step < len(data):
@@ -163,7 +164,7 @@ def _described(
         return "unknown-value", f"unknown value {shown(data)}", did_you_mean(data, _options(annotation))
     is_item = bool(location) and isinstance(location[-1], int)
     expected, example = _expected(annotation), _example(annotation, _annotation(model, location[:-1]), is_item)
-    as_written = f"- {example}" if is_item else f"{name}: {example}"
+    as_written = f"- {example}" if is_item else f"{name}: {example}" if name else example
     if data is Mark.ABSENT:
         return "missing-field", f"missing: expected {expected}", f"add it, such as `{as_written}`"
     if data is None:

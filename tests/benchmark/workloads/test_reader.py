@@ -84,7 +84,7 @@ def test_every_operation_is_read(tmp_path: Path) -> None:
     assert (pods.wait, pods.namespace, barrier) == (False, "team-0", Barrier())
     assert isinstance(churn, Churn)
     assert (churn.mode, churn.number, churn.interval, churn.namespace) == ("recreate", 2, 0.05, "churn")
-    assert readings == ReadingsPattern("distinct", 2000)
+    assert readings == ReadingsPattern(distinct=2000)
     assert isinstance(measured, CreatePods)
     assert (len(measured.templates), measured.burst, measured.namespace) == (2, 2, "measured")
     assert workload.namespaces == {
@@ -123,15 +123,28 @@ NODE, PODS = "[0].createNodes.template", "[1].createPods.template"
         (f"{NODES}    - readings: {{all: 0, distinct: 1}}\n{MEASURED}", "[1].readings", "wrong-number"),
         (f"{NODES}    - readings: {{distinct: 0}}\n{MEASURED}", "[1].readings.distinct", "contradiction"),
         (f"{NODES}    - barrier: {{}}\n      deletePods: {{namespace: a}}\n{MEASURED}", "[1]", "wrong-number"),
+        (f"{NODES}    - {{}}\n{MEASURED}", "[1]", "wrong-number"),
+        (f"{NODES}    - barrier: {{pods: 1}}\n{MEASURED}", "[1].barrier.pods", "unknown-field"),
+        (f"{NODES}    - createPods: {{count: 1, measured: true}}\n", PODS, "missing-field"),
+        (f"{NODES}    - createPods: {{count: 1, measured: true, template: {POD}, templates: [{POD}]}}\n",
+         "[1].createPods.templates", "contradiction"),
+        (f"{NODES}    - createPods: {{count: 1, measured: true, wait: false, template: {POD}}}\n",
+         "[1].createPods.wait", "contradiction"),
+        (f"{NODES}    - createPods: {{count: 1, measured: true, burst: \"{{none}}\", template: {POD}}}\n",
+         "[1].createPods.burst", "out-of-range"),
     ],
 )  # fmt: skip
 def test_problem_is_reported_with_its_place_and_a_fix(tmp_path: Path, operations: str, path: str, code: str) -> None:
-    file = written(tmp_path, operations)
+    file = written(tmp_path, operations, "{nodes: 5, pods: 10, none: 0}")
     with pytest.raises(DescriptorError) as caught:
         load_workload(file)
     found = {(problem.path, problem.code) for problem in caught.value.problems}
     assert (f"spec.operations{path}", code) in found
     assert all(problem.place.line and problem.fix for problem in caught.value.problems)
+
+
+def test_an_operation_without_fields_needs_no_braces(tmp_path: Path) -> None:
+    assert load_workload(written(tmp_path, f"{NODES}    - barrier:\n{MEASURED}")).operations[1] == Barrier()
 
 
 def test_all_problems_are_reported_together(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from schedproof.benchmark.workloads.operations import (
     CreateObjects,
     CreatePods,
 )
-from schedproof.benchmark.workloads.scheduler_perf import SchedulerPerf, cases, import_case
+from schedproof.benchmark.workloads.scheduler_perf import SchedulerPerf, import_case
 from schedproof.documents.problems import DescriptorError
 from schedproof.foundation.errors import UsageError
 
@@ -137,7 +137,7 @@ def refusal(file: Path, name: str) -> DescriptorError:
 def test_all_cases_are_listed_including_refused_ones(tmp_path: Path) -> None:
     config(tmp_path)
     suffixes = ("", "_Hints", "_NoHints", "_Unused", "_Missing")
-    assert cases(tmp_path) == [*(f"Plain/5Nodes{suffix}" for suffix in suffixes), "Rich/only/one"]
+    assert SchedulerPerf(tmp_path).names == [*(f"Plain/5Nodes{suffix}" for suffix in suffixes), "Rich/only/one"]
 
 
 def test_case_has_upstreams_name_counts_threshold_and_labels(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ class Counting:
         needs = [{**needed(template), "pods": 1} for template in step.templates]
         placed: list[tuple[Manifest, str | None]] = []
         for n in range(step.count):
-            template = step.template(n)
+            template = step.templates[n % len(step.templates)]
             name = {"name": f"{prefix}-{n}", "namespace": step.namespace}
             pod: dict[str, Any] = {**template, "metadata": {**template["metadata"], **name}}
             placed.append((pod, self._first(pod, needs[n % len(needs)])))

@@ -47,10 +47,10 @@ MEASURED = CreatePods(3, (pod(),), "measured", measured=True)
 
 def test_measured_operation_is_separated_from_the_set_up() -> None:
     initial, churn = CreatePods(2, (pod(),), "initial"), Churn("create", (pod(),), "churn")
-    sample = workload(CreateNodes(5, node()), initial, churn, ReadingsPattern("all", 0), Barrier(), MEASURED)
+    sample = workload(CreateNodes(5, node()), initial, churn, ReadingsPattern(all=0), Barrier(), MEASURED)
     assert sample.measured is MEASURED
     assert sample.set_up == (CreateNodes(5, node()), initial, Barrier())
-    assert (sample.churns, sample.readings) == ((churn,), ReadingsPattern("all", 0))
+    assert (sample.churns, sample.readings) == ((churn,), ReadingsPattern(all=0))
     assert sample.summary().model_dump() == {
         "name": "w", "description": "what it stresses", "source": "w.yaml", "nodes": 5, "initial_pods": 2, "pods": 3,
     }  # fmt: skip
@@ -59,12 +59,6 @@ def test_measured_operation_is_separated_from_the_set_up() -> None:
 def test_pods_deleted_by_the_set_up_are_not_initial_pods() -> None:
     steps = (CreateNodes(1, node()), CreatePods(2, (pod(),), "a"), CreatePods(4, (pod(),), "b"), DeletePods("a"))
     assert workload(*steps, MEASURED).initial_pods == 4
-
-
-def test_pods_take_their_templates_in_turn() -> None:
-    small, large = pod("1"), pod("2")
-    step = CreatePods(3, (small, large), "measured")
-    assert [step.template(n) for n in range(3)] == [small, large, small]
 
 
 def test_nodes_are_numbered_across_groups_and_keep_given_names() -> None:
@@ -112,12 +106,12 @@ def test_set_up_is_spent_if_a_pod_can_preempt_it(
 
 def test_readings_differ_between_nodes_and_are_the_same_for_the_same_seed() -> None:
     nodes = [f"node-{n}" for n in range(50)]
-    readings = ReadingsPattern("distinct", 1e6).of(nodes, seed=7)
+    readings = ReadingsPattern(distinct=1e6).of(nodes, seed=7)
     assert sorted(readings.values()) == [n * 1e6 for n in range(1, 51)]
     assert list(readings.values()) != sorted(readings.values())
-    assert readings == ReadingsPattern("distinct", 1e6).of(nodes, seed=7)
-    assert readings != ReadingsPattern("distinct", 1e6).of(nodes, seed=8)
-    assert set(ReadingsPattern("all", 0).of(nodes).values()) == {0}
+    assert readings == ReadingsPattern(distinct=1e6).of(nodes, seed=7)
+    assert readings != ReadingsPattern(distinct=1e6).of(nodes, seed=8)
+    assert set(ReadingsPattern(all=0).of(nodes).values()) == {0}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +124,7 @@ def test_readings_differ_between_nodes_and_are_the_same_for_the_same_seed() -> N
         ([CreateNodes(1, node()), CreatePods(0, (pod(),), "m", measured=True)], "expected pods to measure"),
         ([CreateNodes(1, node()), MEASURED, DeletePods("a")], "deletePods comes after the measured pods"),
         (
-            [CreateNodes(1, node()), ReadingsPattern("all", 0), ReadingsPattern("all", 1), MEASURED],
+            [CreateNodes(1, node()), ReadingsPattern(all=0), ReadingsPattern(all=1), MEASURED],
             "expected readings at most once",
         ),
         ([CreateNodes(2, node(name="special")), MEASURED], "the template has a fixed name"),

@@ -2,27 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated, Literal
 
-from schedproof.benchmark.workloads.operations_reader import read_operation
+from pydantic import Field
+
+from schedproof.benchmark.workloads.operations import MOST, Step
 from schedproof.benchmark.workloads.workload import Workload, disorder
-from schedproof.documents.fields import Field, matching
-from schedproof.documents.json_schema import API_VERSION
-from schedproof.documents.problems import DescriptorError, Problem
+from schedproof.documents.json_schema import DRAFT, Schema, schema_of
+from schedproof.documents.model import Camel, Listed, Such, Text, Whole, Wrong, matching, rule
+from schedproof.documents.problems import Problem
+from schedproof.documents.reading import raw, read
 from schedproof.documents.suggestions import did_you_mean
-from schedproof.documents.yaml_source import read_document
+from schedproof.documents.yaml_source import Value, read_document
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 
-_NAME = matching(
-    r"[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?",
-    "expected lower-case letters, digits and dashes, at most 53",
-    "such as basic",
-)
 _NONE: Mapping[str, int] = MappingProxyType({})
-_LARGEST = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Metadata(Camel):
+    name: Annotated[
+        Text,
+        matching(
+            r"[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?",
+            "expected lower-case letters, digits and dashes, at most 53",
+            "such as basic",
+        ),
+        Such("basic"),
+        Field(title="lower-case letters, digits, dashes; at most 53"),
+    ]
+    """the name in reports"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WorkloadSpec(Camel):
+    description: Annotated[Text, Such("what it stresses")]
+    """what the workload tests, in a sentence"""
+    parameters: Annotated[
+        Mapping[str, Annotated[Whole, Field(ge=0, le=MOST), Such("500")]], Such("{nodes: 500, pods: 1000}")
+    ] = dataclasses.field(default_factory=dict)
+    """numbers that the command line can override"""
+    operations: Annotated[
+        Listed[Annotated[Step, Field(json_schema_extra={"minProperties": 1, "maxProperties": 1})]],
+        Such("createNodes: {...}"),
+    ]
+    """operations, executed in this order; the last operation creates the measured pods"""
+
+    @rule
+    def _ordered(self, _: object) -> Iterator[Wrong]:
+        if problem := disorder([step.given[0] for step in self.operations]):
+            fix = "docs/workloads.md describes the operations of a workload"
+            yield Wrong("contradiction", problem, fix, ("operations",))
+
+
+@dataclasses.dataclass(frozen=True)
+class WorkloadFile(Camel):
+    """What is scheduled in a benchmark."""
+
+    api_version: Literal["schedproof/v1"]
+    """the version of this format"""
+    kind: Literal["Workload"]
+    """what the file describes"""
+    metadata: Metadata
+    spec: WorkloadSpec
+
+
+def workload_schema() -> Schema:
+    """The JSON Schema of workloads: fixtures/workloads/*.yaml, or the user's."""
+    return {"$schema": DRAFT, **schema_of(WorkloadFile), "title": "Workload (schedproof/v1)"}
 
 
 def shipped_workloads() -> list[str]:
@@ -51,46 +103,26 @@ def load_workload(path_or_name: str | Path, *, parameters: Mapping[str, int] = _
         source = f"fixtures/workloads/{text}.yaml"
     problems: list[Problem] = []
     document = read_document(path, problems)
-    workload = _workload(Field(problems, "", document.place, document), source, parameters)
-    if problems:
-        raise DescriptorError(problems)
-    return workload
+    values = _values(document, parameters, source)
+    file = read(WorkloadFile, document, problems, context=values)
+    operations = tuple(step.given[0] for step in file.spec.operations)
+    return Workload(file.metadata.name, " ".join(file.spec.description.split()), source, operations)
 
 
-def _workload(document: Field, source: str, chosen: Mapping[str, int]) -> Workload:
-    top = document.section("apiVersion", "kind", "metadata", "spec")
-    top["apiVersion"].choice((API_VERSION,))
-    top["kind"].choice(("Workload",))
-    name = top["metadata"].section("name")["name"].text("basic", _NAME)
-    spec = top["spec"].section("description", "parameters", "operations")
-    description = " ".join(spec["description"].text("what it stresses").split())
-    defaults = _parameters(spec["parameters"]) if "parameters" in spec else {}
-    values = defaults | _chosen(chosen, defaults, source)
-    listed = spec["operations"].items("createNodes: {...}")
-    operations = tuple(
-        operation for field in listed if (operation := read_operation(field, values)) is not None
-    )  # fmt: skip
-    if spec.sound and (problem := disorder(operations)):
-        spec["operations"].complain(
-            "contradiction", problem, "docs/workloads.md describes the operations of a workload"
-        )
-    return Workload(name, description, source, operations)
-
-
-def _parameters(field: Field) -> dict[str, int]:
-    return {
-        name: value.integer(0, _LARGEST, "500") for name, value in field.entries("{nodes: 500, pods: 1000}").items()
-    }
-
-
-def _chosen(chosen: Mapping[str, int], defaults: Mapping[str, int], source: str) -> dict[str, int]:
+def _values(document: Value, chosen: Mapping[str, int], source: str) -> Mapping[str, int]:
+    """The parameters by name: those that are chosen, else the defaults of a file whose fields may be wrong."""
+    found = raw(document)
+    for name in ("spec", "parameters"):
+        found = found.get(name) if isinstance(found, dict) else None
+    written = found if isinstance(found, dict) else {}
+    defaults = {name: value if isinstance(value, int) and 0 <= value <= MOST else 0 for name, value in written.items()}
     for name, value in chosen.items():
         if name not in defaults:
             raise UsageError(
                 f"{source}: the workload has no parameter {name!r}", remedy=did_you_mean(name, list(defaults))
             )
-        if not 0 <= value <= _LARGEST:
+        if not 0 <= value <= MOST:
             raise UsageError(
-                f"{source}: the parameter {name} is {value}, expected 0 to {_LARGEST}", remedy=f"such as {name}=500"
+                f"{source}: the parameter {name} is {value}, expected 0 to {MOST}", remedy=f"such as {name}=500"
             )
-    return dict(chosen)
+    return defaults | dict(chosen)

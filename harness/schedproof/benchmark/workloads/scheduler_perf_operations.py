@@ -1,219 +1,226 @@
-"""Converts the operations of an upstream test case (test/integration/scheduler_perf/operations.go)."""
+"""The operations of an upstream test case (test/integration/scheduler_perf/operations.go), and their conversion."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from schedproof.benchmark.workloads.operations import (
-    CHURN_MODES,
+    MOST,
     Barrier,
     Churn,
+    ChurnMode,
     CreateNamespaces,
     CreateNodes,
     CreateObjects,
     CreatePods,
     DeletePods,
+    Manifest,
     Operation,
 )
-from schedproof.benchmark.workloads.scheduler_perf_templates import BASE_NODE, BASE_POD, Templates
-from schedproof.documents.fields import Field, Section
-from schedproof.documents.problems import Problem
+from schedproof.benchmark.workloads.scheduler_perf_templates import BASE_NODE, Templates
+from schedproof.documents.model import Camel, Flag, Listed, Such, Text, Whole, Written, Wrong, refuse
 
 ELSEWHERE = "run this case with upstream's own scheduler_perf; docs/workloads.md lists what can be imported"
+PENDING = "initial pods that stay pending are not supported"
 
-_MOST = 1_000_000
-_REFUSED: Final = {
-    "allocResourceClaims": "dynamic resource allocation is not supported",
-    "createResourceClaims": "dynamic resource allocation is not supported",
-    "createResourceDriver": "dynamic resource allocation is not supported",
+_DRA, _TOGETHER = (
+    "dynamic resource allocation is not supported",
+    "pods of several operations cannot be measured together",
+)
+REFUSED: Final[Mapping[str, str]] = {
+    "allocResourceClaims": _DRA, "createResourceClaims": _DRA, "createResourceDriver": _DRA,
     "updateAny": "updating objects while pods are measured is not supported",
     "sleep": "a pause does not prove that anything has happened",
-    "startCollectingMetrics": "pods of several operations cannot be measured together",
-    "stopCollectingMetrics": "pods of several operations cannot be measured together",
-}
-_PENDING = "initial pods that stay pending are not supported"
-_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "createNodes": ("count", "countParam", "nodeTemplatePath", "nodeAllocatableStrategy", "labelNodePrepareStrategy",
-                    "uniqueNodeLabelStrategy"),
-    "createNamespaces": ("prefix", "count", "countParam", "namespaceTemplatePath"),
-    "createPods": ("count", "countParam", "steadyState", "steadyStateParam", "duration", "durationParam",
-                   "collectMetrics", "namespace", "podTemplatePath", "skipWaitToCompletion",
-                   "persistentVolumeTemplatePath", "persistentVolumeClaimTemplatePath"),
-    "createPodSets": ("count", "countParam", "namespacePrefix", "createPodsOp"),
-    "createAny": ("count", "countParam", "namespace", "templatePath"),
-    "churn": ("mode", "number", "intervalMilliseconds", "namespace", "templatePaths"),
-    "barrier": ("namespaces", "labelSelector", "stageRequirement"),
-    "deletePods": ("namespace", "labelSelector", "skipWaitToCompletion", "deletePodsPerSecond"),
+    "startCollectingMetrics": _TOGETHER, "stopCollectingMetrics": _TOGETHER,
 }  # fmt: skip
+"""Operations of upstream's that are not supported, and why."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Scope:
-    """The context of an operation: the case's name and parameters, and the folder that paths are relative to."""
+class Case:
+    """The context of an operation: the templates and parameters of its case."""
 
-    case: str
-    folder: Path
-    params: Mapping[str, Field]
-    default_template: Field
-    """The path of createPods' default template; may be absent."""
+    templates: Templates
+    params: Mapping[str, Any]
 
 
-def read_operations(listed: Field, scope: Scope, problems: list[Problem]) -> tuple[Operation, ...]:
-    """Read the operations, preceded by the PriorityClasses that their pods need."""
-    reader = _Reader(scope, problems)
-    operations = [step for n, item in enumerate(listed.items("- opcode: createNodes")) for step in reader.read(item, n)]
-    reader.check_waits()
-    used = json.dumps(listed.plain())
-    for name, param in scope.params.items():
-        if f'"${name}"' not in used:
-            param.complain(
-                "not-supported",
-                "no operation uses this parameter: it is for Go code that upstream runs together with this case",
-                ELSEWHERE,
-            )
-    return (*reader.templates.priority_classes(), *operations)
+# -- types of fields
 
 
-class _Reader:
-    def __init__(self, scope: Scope, problems: list[Problem]) -> None:
-        self._scope, self._problems = scope, problems
-        self.templates = Templates(scope.folder, problems)
-        self._unawaited: list[Field] = []
+def unsupported(why: str, *, but: Callable[[Any], bool] = lambda value: value is False) -> BeforeValidator:
+    """Refuse all values, with a reason, but those that are supported."""
 
-    def read(self, item: Field, number: int) -> list[Operation]:
-        """Convert an upstream operation; returns an empty list if it is refused, after adding the problem."""
-        opcode = item.entries("{opcode: createNodes}").get("opcode", item)
-        name = str(opcode.value.data)
-        field = Field(self._problems, f"{self._scope.case}: {name}", item.value.place, item.value)
-        if name in _REFUSED:
-            field.complain("not-supported", _REFUSED[name], ELSEWHERE)
-            return []
-        if name not in _FIELDS:
-            opcode.choice((*_FIELDS, *_REFUSED))
-            return []
-        section = field.section("opcode", *_FIELDS[name])
-        # Upstream's default namespace (executor.go).
-        default = f"namespace-{number}"
-        match name:
-            case "createNodes":
-                return [self._nodes(section)]
-            case "createNamespaces":
-                return [self._namespaces(section)]
-            case "createPods":
-                return [self._pods(section, _text(section, "namespace", default))]
-            case "createPodSets":
-                return self._pod_sets(section)
-            case "createAny":
-                return self._objects(section)
-            case "churn":
-                return [self._churn(section, default)]
-            case "barrier":
-                return [self._barrier(section)]
-            case _:
-                return [self._delete(section)]
+    def check(value: Any) -> Any:
+        if not but(value):
+            refuse([Wrong("not-supported", why, ELSEWHERE)])
+        return value
 
-    def check_waits(self) -> None:
-        """Refuse pods that no barrier waits for before pods are measured."""
-        for field in self._unawaited:
-            field.complain("not-supported", _PENDING, ELSEWHERE)
-
-    def _nodes(self, section: Section) -> Operation:
-        _refuse(section, "nodeAllocatableStrategy", "uniqueNodeLabelStrategy", why="only labels can be added to nodes")
-        labels: dict[str, tuple[str, ...]] = {}
-        if "labelNodePrepareStrategy" in section:
-            strategy = section["labelNodePrepareStrategy"].section("labelKey", "labelValues")
-            labels[strategy["labelKey"].text("zone")] = strategy["labelValues"].texts("[zone1]")
-        template = BASE_NODE
-        if "nodeTemplatePath" in section:
-            template = self.templates.node(section["nodeTemplatePath"])
-        return CreateNodes(self._count(section), template, labels)
-
-    def _namespaces(self, section: Section) -> Operation:
-        labels: dict[str, str] = {}
-        if "namespaceTemplatePath" in section:
-            manifest = self.templates.plain(section["namespaceTemplatePath"], "Namespace")
-            labels = (manifest.get("metadata") or {}).get("labels") or {}
-        return CreateNamespaces(section["prefix"].text("sched"), self._count(section), labels)
-
-    def _pods(self, section: Section, namespace: str) -> CreatePods:
-        _refuse(
-            section, "persistentVolumeTemplatePath", "persistentVolumeClaimTemplatePath",
-            why="creating volumes and claims for each pod is not supported",
-        )  # fmt: skip
-        _refuse(
-            section, "steadyState", "steadyStateParam", "duration", "durationParam",
-            why="deleting and recreating pods while they are measured is not supported",
-        )  # fmt: skip
-        own = "podTemplatePath" in section
-        path = section["podTemplatePath"] if own else self._scope.default_template
-        template = self.templates.pod(path) if path.given else BASE_POD
-        waits = not ("skipWaitToCompletion" in section and section["skipWaitToCompletion"].flag())
-        measured = "collectMetrics" in section and section["collectMetrics"].flag()
-        if not waits:
-            self._unawaited.append(section["skipWaitToCompletion"])
-        return CreatePods(self._count(section), (template,), namespace, measured=measured, wait=waits)
-
-    def _pod_sets(self, section: Section) -> list[Operation]:
-        prefix = section["namespacePrefix"].text("init-ns")
-        inner = section["createPodsOp"].section("opcode", *_FIELDS["createPods"])
-        step = self._pods(inner, prefix)
-        return [dataclasses.replace(step, namespace=f"{prefix}-{n}") for n in range(self._count(section))]
-
-    def _objects(self, section: Section) -> list[Operation]:
-        _refuse(section, "count", "countParam", why="creating several objects from a template is not supported")
-        namespace = _text(section, "namespace", "")
-        manifest = self.templates.named(section["templatePath"], namespace)
-        return [CreateObjects((manifest,))] if manifest else []
-
-    def _churn(self, section: Section, namespace: str) -> Operation:
-        paths = section["templatePaths"].items("[../templates/pod-default.yaml]")
-        interval = Churn.interval
-        if "intervalMilliseconds" in section:
-            interval = section["intervalMilliseconds"].integer(1, _MOST, "500") / 1000
-        return Churn(
-            mode=section["mode"].choice(CHURN_MODES),
-            templates=tuple(self.templates.churned(path) for path in paths),
-            namespace=_text(section, "namespace", namespace),
-            number=section["number"].integer(0, _MOST, "1") if "number" in section else 0,
-            interval=interval,
-        )
-
-    def _barrier(self, section: Section) -> Operation:
-        _refuse(section, "namespaces", "labelSelector", why="it would wait for some of the pods only")
-        if _text(section, "stageRequirement", "Scheduled") != "Scheduled":
-            section["stageRequirement"].complain("not-supported", _PENDING, ELSEWHERE)
-        self._unawaited.clear()
-        return Barrier()
-
-    def _delete(self, section: Section) -> Operation:
-        _refuse(section, "labelSelector", why="it would delete some of the pods only")
-        _refuse(
-            section, "skipWaitToCompletion", "deletePodsPerSecond",
-            why="deleting pods while others are measured is not supported",
-        )  # fmt: skip
-        return DeletePods(section["namespace"].text("init"))
-
-    def _count(self, section: Section) -> int:
-        """Return the parameter that `countParam` names ("$initNodes"), or else `count`."""
-        if "countParam" not in section:
-            return section["count"].integer(0, _MOST, "1") if "count" in section else 0
-        field = section["countParam"]
-        name = field.text("$initNodes").removeprefix("$")
-        if name not in self._scope.params:
-            field.complain("unknown-parameter", f"the workload has no parameter {name}", f"params: {{{name}: 500}}")
-            return 0
-        return self._scope.params[name].integer(0, _MOST, "500")
+    return BeforeValidator(check)
 
 
-def _text(section: Section, name: str, default: str) -> str:
-    return section[name].text(default or "init") if name in section else default
+def template(read: Callable[[Templates, str], Manifest]) -> BeforeValidator:
+    """Read the template file that a field names."""
+
+    def manifest(value: Any, info: Any) -> Manifest:
+        if not isinstance(value, Written) or not value.strip():
+            raise PydanticCustomError("string_type", "a path")
+        return read(info.context.templates, value)
+
+    return BeforeValidator(manifest)
 
 
-def _refuse(section: Section, *names: str, why: str) -> None:
-    for name in names:
-        if name in section and section[name].value.data is not False:
-            section[name].complain("not-supported", why, ELSEWHERE)
+def _parameter(value: Any, info: Any) -> Any:
+    """The value of the parameter that is named, such as "$initNodes"."""
+    if not isinstance(value, str) or not value.strip():
+        raise PydanticCustomError("string_type", "a name")
+    name, params = value.removeprefix("$"), info.context.params
+    fix = f"params: {{{name}: 500}}"
+    if name not in params:
+        refuse([Wrong("unknown-parameter", f"the workload has no parameter {name}", fix)])
+    if type(params[name]) is not int or not 0 <= params[name] <= MOST:
+        message = f"the parameter {name} is {params[name]}, expected a whole number from 0 to {MOST}"
+        refuse([Wrong("out-of-range", message, fix)])
+    return params[name]
+
+
+_Count = Annotated[Whole, Field(ge=0, le=MOST), Such("1")]
+_Namespace = Annotated[Text, Such("init")]
+_PATH = Such("../templates/pod-default.yaml", "a non-empty string")
+_OnlyLabels = Annotated[Any, unsupported("only labels can be added to nodes")]
+_NoVolumes = Annotated[Any, unsupported("creating volumes and claims for each pod is not supported")]
+_NoSteadyState = Annotated[Any, unsupported("deleting and recreating pods while they are measured is not supported")]
+_OneObject = Annotated[Any, unsupported("creating several objects from a template is not supported")]
+_AllAwaited = Annotated[Any, unsupported("it would wait for some of the pods only")]
+_AllDeleted = Annotated[Any, unsupported("it would delete some of the pods only")]
+_DeletedBefore = Annotated[Any, unsupported("deleting pods while others are measured is not supported")]
+
+
+# -- operations
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PerfOperation(Camel):
+    opcode: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Counted(PerfOperation):
+    count: _Count = 0
+    count_param: Annotated[int, BeforeValidator(_parameter), Such("$initNodes", "a non-empty string")] | None = None
+
+    @property
+    def number(self) -> int:
+        return self.count if self.count_param is None else self.count_param
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Labels(Camel):
+    label_key: Annotated[Text, Such("zone")]
+    label_values: Annotated[Listed[Text], Such("[zone1]")]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Nodes(_Counted):
+    node_template_path: Annotated[Manifest, template(Templates.node), _PATH] | None = None
+    label_node_prepare_strategy: _Labels | None = None
+    node_allocatable_strategy: _OnlyLabels = None
+    unique_node_label_strategy: _OnlyLabels = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Namespaces(_Counted):
+    prefix: Annotated[Text, Such("sched")]
+    namespace_template_path: Annotated[Manifest, template(Templates.namespace), _PATH] | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Pods(_Counted):
+    namespace: _Namespace = ""
+    pod_template_path: Annotated[Manifest, template(Templates.pod), _PATH] | None = None
+    collect_metrics: Flag = False
+    skip_wait_to_completion: Flag = False
+    persistent_volume_template_path: _NoVolumes = None
+    persistent_volume_claim_template_path: _NoVolumes = None
+    steady_state: _NoSteadyState = None
+    steady_state_param: _NoSteadyState = None
+    duration: _NoSteadyState = None
+    duration_param: _NoSteadyState = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _PodSets(_Counted):
+    namespace_prefix: Annotated[Text, Such("init-ns")]
+    create_pods_op: _Pods
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Any(PerfOperation):
+    template_path: Annotated[Manifest, template(Templates.single), _PATH]
+    namespace: _Namespace = ""
+    count: _OneObject = None
+    count_param: _OneObject = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Churn(PerfOperation):
+    mode: ChurnMode
+    template_paths: Annotated[
+        Listed[Annotated[Manifest, template(Templates.churned), _PATH]], Such("[../templates/pod-default.yaml]")
+    ]
+    namespace: _Namespace = ""
+    number: _Count = 0
+    interval_milliseconds: Annotated[Whole, Field(ge=1, le=MOST), Such("500")] = 500
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Barrier(PerfOperation):
+    namespaces: _AllAwaited = None
+    label_selector: _AllAwaited = None
+    stage_requirement: Annotated[Any, unsupported(PENDING, but=lambda value: value == "Scheduled")] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Delete(PerfOperation):
+    namespace: Annotated[Text, Such("init")]
+    label_selector: _AllDeleted = None
+    skip_wait_to_completion: _DeletedBefore = None
+    delete_pods_per_second: _DeletedBefore = None
+
+
+OPERATIONS: Final[Mapping[str, type[PerfOperation]]] = {
+    "createNodes": _Nodes, "createNamespaces": _Namespaces, "createPods": _Pods, "createPodSets": _PodSets,
+    "createAny": _Any, "churn": _Churn, "barrier": _Barrier, "deletePods": _Delete,
+}  # fmt: skip
+
+
+def converted(step: PerfOperation, namespace: str, pod: Manifest) -> list[Operation]:
+    """Return what an operation is here; `namespace` and `pod`: upstream's default, and the case's default template."""
+    match step:
+        case _Nodes(label_node_prepare_strategy=labels):
+            values = {labels.label_key: labels.label_values} if labels else {}
+            return [CreateNodes(step.number, step.node_template_path or BASE_NODE, values)]
+        case _Namespaces():
+            metadata = (step.namespace_template_path or {}).get("metadata") or {}
+            return [CreateNamespaces(step.prefix, step.number, metadata.get("labels") or {})]
+        case _Pods():
+            waits, templates = not step.skip_wait_to_completion, (step.pod_template_path or pod,)
+            namespace = step.namespace or namespace
+            return [CreatePods(step.number, templates, namespace, measured=step.collect_metrics, wait=waits)]
+        case _PodSets():
+            inner = dataclasses.replace(step.create_pods_op, namespace="")
+            names = (f"{step.namespace_prefix}-{n}" for n in range(step.number))
+            return [pods for name in names for pods in converted(inner, name, pod)]
+        case _Any(template_path=manifest):
+            own = {"namespace": step.namespace} if step.namespace else {}
+            return [CreateObjects(({**manifest, "metadata": {**manifest["metadata"], **own}},))]
+        case _Churn(interval_milliseconds=interval):
+            namespace = step.namespace or namespace
+            return [Churn(step.mode, step.template_paths, namespace, number=step.number, interval=interval / 1000)]
+        case _Delete():
+            return [DeletePods(step.namespace)]
+    return [Barrier()]
