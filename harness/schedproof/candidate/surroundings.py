@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -251,7 +251,7 @@ class ProcessSpec(CommandSpec):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _in_order(cls, data: Any, read: ModelWrapValidatorHandler[ProcessSpec], info: ValidationInfo) -> ProcessSpec:
+    def _in_order(cls, data: Any, read: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
         if info.context is None:
             return read(data)
         with info.context.of_process():
