@@ -27,7 +27,6 @@ def make_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
     monkeypatch.setattr(sight, "_PROPAGATION", 0.0)
     for name, deadline in (("LATE", LATE), ("REPORTED", REPORTED), ("AGAIN", AGAIN)):
         monkeypatch.setattr(expectations, name, dataclasses.replace(deadline, seconds=0.0))
-    monkeypatch.setattr(sight, "LATE", expectations.LATE)
     worlds: list[World] = []
 
     def make(**options: Any) -> World:

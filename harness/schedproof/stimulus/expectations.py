@@ -48,7 +48,7 @@ class Expectations:
         Raises:
             CaseOver: a pod is not bound.
         """
-        if not self._note_due(pods, deadline):
+        if not self.note_due(pods, deadline):
             self.end_early()
 
     def bound_after_evictions(self, preemptor: Pod, wake: Callable[[], object]) -> None:
@@ -70,7 +70,7 @@ class Expectations:
         """Like `bound`, but return whether all were bound, for a case that continues after a missed deadline."""
         deadline = deadline or self._deadlines.bind
         self.wait_bound(pods, self.due(deadline))
-        return self._note_due(pods, self.due(deadline))
+        return self.note_due(pods, self.due(deadline))
 
     def bound_while_owed(
         self, pods: Sequence[Pod], is_owed: Callable[[Pod], bool], *, record: bool = True
@@ -151,7 +151,7 @@ class Expectations:
 
     # -- steps of the above
 
-    def _note_due(self, pods: Sequence[Pod], deadline: Deadline) -> bool:
+    def note_due(self, pods: Sequence[Pod], deadline: Deadline) -> bool:
         """Record that these pods were due by now, and return whether all are bound. If not, watch a while longer."""
         bound = all(map(self._pods.was_bound, pods))
         self.record("bound", pods, deadline)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from schedproof.candidate.claims import NetworkClaims
-from schedproof.foundation.deadlines import FIRST_SCRAPE, LATE, Deadline
+from schedproof.foundation.deadlines import FIRST_SCRAPE, Deadline
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.acts import Aged, ShownSeen
 from schedproof.history.world import RESERVED
@@ -75,8 +75,7 @@ class Sight:
             due = self._expect.due(self._context.deadlines.bind)
             selects = f"selects the newest label of {node}" if selector else "fits everywhere"
             self._expect.unseen(f"{probe.name} {selects}, but was not bound within {due.seconds:g} s", rv=probe.rv)
-            self._expect.record("bound", [probe], due)
-            self._expect.wait_bound([probe], LATE)
+            self._expect.note_due([probe], due)
             self._expect.end_early()
         self._trial.schedules()
         seen = (turn.nodes, turn.pods) if turn is not None else (probe.rv, probe.rv)
