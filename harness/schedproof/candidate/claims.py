@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from schedproof.candidate.placeholders import placeholders_in
 from schedproof.candidate.points import PointClaims
@@ -194,12 +194,6 @@ class Example(Mapped):
             yield Wrong("empty-field", "the example has no nodes", "give the readings and scores of some nodes")
 
 
-def _of_group(value: Any, info: ValidationInfo) -> Any:
-    if info.context is not None:
-        refuse(_wrong_in_group(value))
-    return value
-
-
 def _wrong_in_group(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[Wrong]:
     if isinstance(value, str):
         yield from (wrong._replace(at=at) for wrong in wrong_braces(value, ("group", "size")))
@@ -208,19 +202,18 @@ def _wrong_in_group(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[Wron
         yield from _wrong_in_group(item, (*at, step))
 
 
-def _manifest(value: Mapping[str, Any], info: ValidationInfo) -> Mapping[str, Any]:
+def _wrong_manifest(value: Mapping[str, Any]) -> Iterator[Wrong]:
     named = isinstance(value.get("metadata"), dict) and value["metadata"].get("name")
-    if info.context is not None and not (value.get("apiVersion") and value.get("kind") and named):
+    if not (value.get("apiVersion") and value.get("kind") and named):
         message, fix = "apiVersion, kind or metadata.name is missing", "write it as for kubectl apply"
-        refuse([Wrong("invalid-manifest", message, fix)])
-    return value
+        yield Wrong("invalid-manifest", message, fix)
 
 
 @dataclasses.dataclass(frozen=True)
 class GangClaims(Mapped):
     """What makes pods a group, in texts with the placeholders {group} and {size}. `timeout` is in seconds."""
 
-    pods: Annotated[Anything, AfterValidator(_of_group), Such('{metadata: {labels: {pod-group: "{group}"}}}')]
+    pods: Annotated[Anything, checked(_wrong_in_group), Such('{metadata: {labels: {pod-group: "{group}"}}}')]
     """what the members of a group have besides their own: labels and annotations of `metadata`, and `spec`; `{group}`
     stands for a name that its members share, `{size}` for their number
     """
@@ -230,8 +223,8 @@ class GangClaims(Mapped):
         Listed[
             Annotated[
                 Anything,
-                AfterValidator(_manifest),
-                AfterValidator(_of_group),
+                checked(_wrong_manifest),
+                checked(_wrong_in_group),
                 Such('{apiVersion: ..., kind: PodGroup, metadata: {name: "{group}"}}'),
                 Field(description="a manifest; `{size}` alone is a number where it is not in the metadata"),
             ]

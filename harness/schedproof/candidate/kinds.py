@@ -228,11 +228,11 @@ def _wrong_url_prefix(written: object) -> Wrong:
 # -- programs
 
 
-def _wrong_names(env: Mapping[str, str], info: ValidationInfo) -> Mapping[str, str]:
-    if info.context is not None:
-        message, fix = "not a valid name of an environment variable", "use letters, digits and _"
-        refuse(Wrong("malformed", message, fix, (name,)) for name in env if not name or "=" in name or "\0" in name)
-    return env
+def _wrong_names(env: Mapping[str, str]) -> Iterator[Wrong]:
+    for name in env:
+        if not name or "=" in name or "\0" in name:
+            message, fix = "not a valid name of an environment variable", "use letters, digits and _"
+            yield Wrong("malformed", message, fix, (name,))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,7 +248,7 @@ class CommandSpec(Mapped):
     workdir: Annotated[ExistingFolder, Such(".")] = Path()
     """where it is started; that of candidate.yaml if absent"""
     env: Annotated[
-        Mapping[str, Annotated[Filled, Such('"some text"')]], AfterValidator(_wrong_names), Such("{LOG_LEVEL: debug}")
+        Mapping[str, Annotated[Filled, Such('"some text"')]], checked(_wrong_names), Such("{LOG_LEVEL: debug}")
     ] = dataclasses.field(default_factory=dict)
     """added to your own environment, less what would redirect it (proxies, CA bundles, `PYTHON*`); `KUBECONFIG` is set
     to its identity, and `TZ`, where neither has it, to a zone that is not UTC

@@ -35,6 +35,7 @@ from schedproof.documents.model import (
     Text,
     Written,
     Wrong,
+    checked,
     existing,
     matching,
     refuse,
@@ -171,13 +172,7 @@ def _content(value: Any, info: ValidationInfo) -> Any:
     return text
 
 
-def _wrong_file_names(files: Mapping[str, str], info: ValidationInfo) -> Mapping[str, str]:
-    if info.context is not None:
-        refuse(_unwritable(files))
-    return files
-
-
-def _unwritable(files: Mapping[str, str]) -> Iterator[Wrong]:
+def _wrong_file_names(files: Mapping[str, str]) -> Iterator[Wrong]:
     for name in files:
         path = Path(name)
         if path.is_absolute() or not path.parts or ".." in path.parts or not re.fullmatch(r"[-\w./]+", name):
@@ -198,9 +193,7 @@ _Content = Annotated[
     Such('"text, or {from: FILE}"'),
     WithJsonSchema({"anyOf": [{"type": "string"}, _FROM_FILE]}),
 ]
-Files = Annotated[
-    Mapping[str, _Content], AfterValidator(_wrong_file_names), Such('{config.yaml: "address: {prometheus}"}')
-]
+Files = Annotated[Mapping[str, _Content], checked(_wrong_file_names), Such('{config.yaml: "address: {prometheus}"}')]
 """The files that a program gets: name to text, in which placeholders are not yet replaced."""
 
 

@@ -90,7 +90,9 @@ def explanation(clause: Clause) -> Iterator[str]:
 
 def _wrapped(text: str, *, indent: str) -> list[str]:
     text = " ".join(text.split())
-    return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _claimed(clause: Clause) -> str:

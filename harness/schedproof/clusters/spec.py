@@ -22,6 +22,7 @@ from schedproof.documents.model import (
     AsWritten,
     Camel,
     Duration,
+    File,
     Listed,
     Mapped,
     Such,
@@ -250,11 +251,9 @@ class Metadata(Mapped):
 
 
 @dataclasses.dataclass(frozen=True)
-class ClusterFile(Camel):
+class ClusterFile(File):
     """The cluster in which candidates are tested."""
 
-    api_version: Literal["schedproof/v1"]
-    """the version of this format"""
     kind: Literal["Cluster"]
     """what the file describes"""
     metadata: Metadata
@@ -262,10 +261,9 @@ class ClusterFile(Camel):
 
 
 @dataclasses.dataclass(frozen=True)
-class KindFile(Camel):
+class KindFile(File):
     """A kind cluster in which candidates are tested."""
 
-    api_version: Literal["schedproof/v1"]
     kind: Literal["Cluster"]
     metadata: Metadata
     spec: Annotated[KindSettings, Such("{kubernetes: ...}")]

@@ -89,15 +89,15 @@ class Such:
 # -- types of fields
 
 
-def _unlike(info: ValidationInfo, check: Callable[[str], Iterable[Wrong]], text: str) -> str:
-    if info.context is not None:
-        refuse(check(text))
-    return text
+def checked(check: Callable[[Any], Iterable[Wrong]]) -> AfterValidator:
+    """Refuse a value of a file in which `check` finds something wrong."""
 
+    def read(value: Any, info: ValidationInfo) -> Any:
+        if info.context is not None:
+            refuse(check(value))
+        return value
 
-def checked(check: Callable[[str], Iterable[Wrong]]) -> AfterValidator:
-    """Refuse a text of a file in which `check` finds something wrong."""
-    return AfterValidator(lambda text, info: _unlike(info, check, text))
+    return AfterValidator(read)
 
 
 def matching(pattern: str, message: str, fix: str) -> AfterValidator:
@@ -394,6 +394,14 @@ class Camel(Mapped):
     """The base of models whose fields have Kubernetes' names."""
 
     __pydantic_config__ = ConfigDict({**Mapped.__pydantic_config__, "alias_generator": _camel})
+
+
+@dataclasses.dataclass(frozen=True)
+class File(Camel):
+    """The base of whole files, which add `kind`, `metadata` and `spec`."""
+
+    api_version: Literal["schedproof/v1"]
+    """the version of this format"""
 
 
 def rule(check: Callable[[Any, Any], Iterable[Wrong | Problem]]) -> Callable[[Any, Any], Iterable[Wrong | Problem]]:

@@ -13,7 +13,7 @@ from pydantic import Field
 from schedproof.benchmark.workloads.operations import MOST, Step
 from schedproof.benchmark.workloads.workload import Workload, disorder
 from schedproof.documents.json_schema import DRAFT, Schema, schema_of
-from schedproof.documents.model import Camel, Listed, Such, Text, Whole, Wrong, matching, rule
+from schedproof.documents.model import Camel, File, Listed, Such, Text, Whole, Wrong, matching, rule
 from schedproof.documents.problems import Problem
 from schedproof.documents.reading import raw, read
 from schedproof.documents.suggestions import did_you_mean
@@ -61,11 +61,9 @@ class WorkloadSpec(Camel):
 
 
 @dataclasses.dataclass(frozen=True)
-class WorkloadFile(Camel):
+class WorkloadFile(File):
     """What is scheduled in a benchmark."""
 
-    api_version: Literal["schedproof/v1"]
-    """the version of this format"""
     kind: Literal["Workload"]
     """what the file describes"""
     metadata: Metadata

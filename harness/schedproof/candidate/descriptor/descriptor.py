@@ -31,6 +31,7 @@ from schedproof.documents.durations import format_duration
 from schedproof.documents.model import (
     Anything,
     Camel,
+    File,
     Listed,
     Mapped,
     OrFile,
@@ -241,11 +242,9 @@ class Metadata(Mapped):
 
 
 @dataclasses.dataclass(frozen=True)
-class CandidateFile(Camel):
+class CandidateFile(File):
     """What is tested, how it is started, and what it promises. Paths start from the file's folder."""
 
-    api_version: Literal["schedproof/v1"]
-    """the version of this format"""
     kind: Literal["Candidate"]
     """what the file describes"""
     metadata: Metadata
