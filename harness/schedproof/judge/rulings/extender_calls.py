@@ -58,17 +58,20 @@ def calls(history: History, name: str, case: str | None = None, by: str = "sched
     Without calls that a fault was injected into, calls that were cut short by neither the extender nor a timeout
     (`_cut_short`), and calls that are not recorded in full (`lost_calls`).
     """
+    return [
+        call
+        for call in all_calls(history, name, case, by)
+        if not (call.fault or call.cut or call.broken.startswith(REFUSED_HERE) or _cut_short(history, call))
+    ]
+
+
+def all_calls(history: History, name: str, case: str | None = None, by: str = "scheduler") -> list[ExtenderCall]:
+    """As `calls`, with those that are left out there."""
     begin, end = (0.0, float("inf")) if case is None else history.span(case)
     return [
-        record
-        for record in history.of(ExtenderCall)
-        if record.by == by
-        and begin <= record.begun <= end
-        and not record.fault
-        and not _cut_short(history, record)
-        and not (record.cut or record.broken.startswith(REFUSED_HERE))
-        and not record.is_redirect
-        and verb(history, record) == name
+        call
+        for call in history.of(ExtenderCall)
+        if call.by == by and begin <= call.begun <= end and not call.is_redirect and verb(history, call) == name
     ]
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 
 from schedproof.history.history import History
-from schedproof.history.observations import ExtenderCall, PrometheusQuery
-from schedproof.judge.rulings.extender_calls import described
+from schedproof.history.observations import PrometheusQuery
+from schedproof.judge.rulings.extender_calls import all_calls, described
 
 
 def queries(history: History, case: str) -> list[PrometheusQuery]:
@@ -28,7 +26,7 @@ def unscored(history: History, case: str) -> str:
 
     kube-scheduler ignores that, and places the pod anywhere.
     """
-    for call in _prioritized(history, case):
+    for call in all_calls(history, "prioritizeVerb", case):
         if not call.cut and (call.status != HTTPStatus.OK or call.scores is None):
             return f"for {call.pod}, {described(call)}: kube-scheduler ignores that silently"
     return ""
@@ -38,20 +36,5 @@ def scores_of(history: History, case: str) -> dict[str, dict[str, float]]:
     """Pod to node to the last score that an extender gave it, in this case."""
     return {
         call.pod: {host: score for host, score in call.scores or () if isinstance(score, int | float)}
-        for call in _prioritized(history, case)
+        for call in all_calls(history, "prioritizeVerb", case)
     }
-
-
-def _prioritized(history: History, case: str) -> list[ExtenderCall]:
-    extender: Mapping[str, Any] = history.run.candidate.extender or {}
-    verb = extender.get("config", {}).get("prioritizeVerb")
-    begin, end = history.span(case)
-    return [
-        call
-        for call in history.of(ExtenderCall)
-        if verb
-        and call.by == "scheduler"
-        and not call.is_redirect
-        and f"/{call.request}".endswith(f"/{verb}")
-        and begin <= call.begun <= end
-    ]
