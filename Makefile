@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup run test test-all gate-soak check docs planted described live kind fast defects scores parity
-.PHONY: differential varied soak worlds whole mutants power benchmark bounds lock clean
+.PHONY: gates differential varied soak worlds whole mutants power benchmark bounds lock clean
 
 help:
 	@echo "make run        a first look: judge the reference extender by a choice of clauses (sets everything up first)"
@@ -18,6 +18,7 @@ help:
 	@echo "make docs       the site, into build/site: open build/site/index.html"
 	@echo "make fields     the tables of fields in docs/, from the schemas"
 	@echo "make defects    judge every planted defect, and write docs/defects.md, failures.yaml and fixtures/recorded.tar.xz: an hour"
+	@echo "make gates      the feature gates of each version of Kubernetes, from its sources, and their table in docs/versions.md"
 	@echo "make scores     what property tests of scores find in the described systems, and docs/scores.md: minutes"
 	@echo "make parity     the same verdicts on kind as on embedded, and docs/parity.md: minutes (ARGS=--described: an hour)"
 	@echo "make varied     which fields of pods and nodes have which values in a run, for docs/varied.md: four minutes"
@@ -68,6 +69,9 @@ fields: setup
 
 defects: setup
 	$(BIN)/python tools/judge_defects.py --record --table docs/defects.md --failures docs/failures.yaml $(ARGS)
+
+gates: setup
+	$(BIN)/python tools/feature_gates.py
 
 scores: setup
 	$(BIN)/python tools/judge_scores.py --table docs/scores.md $(ARGS)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
@@ -40,7 +39,7 @@ type cycle struct {
 
 func newCycle(ctx context.Context, asked setup, registryOptions []Option) (*cycle, error) {
 	client := fake.NewSimpleClientset()
-	informerFactory := scheduler.NewInformerFactory(client, 0)
+	informerFactory := newInformerFactory(client)
 	nodes := newNodes(client, informerFactory, asked.Node)
 	plugin, handle, err := newPlugin(ctx, asked, registryOptions, client, informerFactory, nodes)
 	if err != nil {

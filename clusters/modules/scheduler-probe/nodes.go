@@ -188,6 +188,9 @@ func (n *nodes) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return nil,
 
 func (n *nodes) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) { return nil, nil }
 
+// Of the interface since 1.37.
+func (n *nodes) HavePodsWithRequiredNonHostScopedAntiAffinityList() ([]fwk.NodeInfo, error) { return nil, nil }
+
 func (n *nodes) Get(name string) (fwk.NodeInfo, error) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -179,9 +179,18 @@ def load() -> Lock:
     raw = yaml.load(content("clusters", "binaries.lock.yaml").read_bytes(), Loader=_Loader)  # noqa: S506 - a safe one
     return Lock(
         go=GoWheel(**raw["go"]),
-        kubernetes={minor: _build(f"kubernetes-{minor}", fields) for minor, fields in raw["kubernetes"].items()},
+        kubernetes=dict(_minors(**raw["kubernetes"])),
         tools={key: _build(key, fields) for key, fields in raw["tools"].items()},
     )
+
+
+def _minors(minors: Mapping[str, str], variables: Mapping[str, str], **shared: Any) -> Iterator[tuple[str, Build]]:
+    """The builds of Kubernetes, which differ in their versions only."""
+    for name, version in minors.items():
+        major, minor = name.split(".")
+        filled = {key: value.format(version=version, major=major, minor=minor) for key, value in variables.items()}
+        versions = {"version": version, "module_version": version}
+        yield name, _build(f"kubernetes-{name}", {**shared, **versions, "variables": filled})
 
 
 def _build(key: str, fields: Mapping[str, Any]) -> Build:

@@ -1,4 +1,4 @@
-"""`schedproof explain CLAUSE`: the guarantee, how it is tried, what breaks it, where to look."""
+"""`schedproof explain`: a clause's guarantee, how it is tried, what breaks it; what a version of Kubernetes asks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ import yaml
 from schedproof.candidate.profiles import profile_of
 from schedproof.candidate.shipped import shipped_names
 from schedproof.foundation.content import content
+from schedproof.foundation.errors import UsageError
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import Clause
 from schedproof.judge.codes import CODES
+from schedproof.judge.feature_gates import load_gates, minors
 from schedproof.judge.verdict import codes_of
 
 _WIDTH = 110
@@ -65,6 +67,7 @@ def explanation(clause: Clause) -> Iterator[str]:
     for name, text in (
         ("source", clause.source),
         ("claimed", known.claimed),
+        *([("version", f"Kubernetes {load_gates()[clause.gate].since} and later ({clause.gate})")] if clause.gate else []),
         ("needs", ", ".join(sorted(clause.needs)) or "no particular capability of the cluster"),
         *([("waits for", ", ".join(sorted(clause.stands_on)))] if clause.stands_on else []),
         ("tried", known.stimulus),
@@ -86,6 +89,27 @@ def explanation(clause: Clause) -> Iterator[str]:
         if known.defects[0][0] in shipped_names():  # a wheel has no planted candidates
             yield f"see it fail: schedproof run {known.defects[0][0]} --clause {clause.id}"
     yield f"try yours:   schedproof run candidate.yaml --clause {clause.id}"
+
+
+def explain_minor(minor: str) -> Iterator[str]:
+    """Lines of text: what a minor version of Kubernetes asks of a scheduler, and what judges it.
+
+    Raises:
+        UsageError: it is not among the versions whose feature gates are listed.
+    """
+    if minor not in minors():
+        raise UsageError(f"--minor {minor}: not a listed version of Kubernetes", remedy=f"one of {', '.join(minors())}")
+    gates = load_gates().values()
+    groups = {
+        f"on by default since {minor}": [gate for gate in gates if gate.is_new(minor)],
+        "on by default before": [gate for gate in gates if gate.is_on(minor) and not gate.is_new(minor)],
+        "off by default": [gate for gate in gates if minor in gate.stages and not gate.is_on(minor)],
+    }
+    for heading, members in groups.items():
+        yield f"{heading}: {len(members)} feature gates"
+        for gate in members:
+            judged = [f"judged by {', '.join(gate.clauses)}"] if gate.clauses else []
+            yield from _wrapped(f"{gate.name} ({gate.stages[minor]}): {'; '.join([*judged, gate.why]).strip('; ')}", indent="  ")
 
 
 def _wrapped(text: str, *, indent: str) -> list[str]:

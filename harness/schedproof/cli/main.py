@@ -233,7 +233,9 @@ def command_line() -> argparse.ArgumentParser:
     clauses.add_argument("--json", action="store_true", help="as JSON, with sources, features and capabilities")
 
     explain = command("explain", _explain)
-    explain.add_argument("clauses", nargs="+", metavar="CLAUSE", help="id of a clause, such as network/flip")
+    explain.add_argument("clauses", nargs="*", metavar="CLAUSE", help="id of a clause, such as network/flip")
+    text = "what this minor version of Kubernetes, such as 1.37, asks of a scheduler: its feature gates"
+    explain.add_argument("--minor", metavar="MINOR", help=text)
 
     schema = command("schema", _schema)
     files = ("candidate", "cluster", "workload", "report", "soak", "bench", "history")
@@ -408,7 +410,7 @@ def _clauses(arguments: argparse.Namespace) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    from schedproof.cli.explain import explanation
+    from schedproof.cli.explain import explain_minor, explanation
     from schedproof.judge.catalogue import find_clause
     from schedproof.judge.own import is_own
 
@@ -417,7 +419,11 @@ def _explain(arguments: argparse.Namespace) -> int:
             f"{own[0]} is a test of your own; only its docstring explains it",
             remedy="name a clause of the catalogue: `schedproof clauses` lists them",
         )
+    if not (arguments.clauses or arguments.minor):
+        raise UsageError("nothing to explain", remedy="name a clause, or --minor MINOR")
     texts = ["\n".join(explanation(find_clause(clause))) for clause in arguments.clauses]
+    if arguments.minor:
+        texts.append("\n".join(explain_minor(arguments.minor)))
     say("\n\n".join(texts))
     return 0
 

@@ -200,7 +200,6 @@ class Cluster(Site, Protocol):
     - `cut-apiserver`: candidates are processes of this machine, and the apiserver listens on its loopback, so that
       the connection between them can be cut
     - `default-scheduler`: a default scheduler may run beside the candidate
-    - `devices-for-resources`: a DeviceClass can stand for an extended resource
     - `empty-cluster`: all nodes can be removed
     - `ending-pods`: pods can be made to end or linger
     - `foreign-objects`: others have objects in it, of which none is replaced

@@ -48,6 +48,8 @@ class RunCluster(Model):
 
     name: str
     """`embedded`, `kind` or `existing`."""
+    minor: str = ""
+    """The minor version of Kubernetes, such as `1.36`."""
     capabilities: list[str]
     """The capabilities of the cluster."""
     nodes: list[str] = Field(default_factory=list)

@@ -16,7 +16,6 @@ AUDIT = frozenset({"audit"})
 CHANGE_NODES = frozenset({"change-nodes"})
 CUT_APISERVER = frozenset({"cut-apiserver"})
 DEVICES = frozenset({"claimed-devices"})
-DEVICES_FOR_RESOURCES = DEVICES | {"devices-for-resources"}
 HOLD_BINDINGS = frozenset({"hold-bindings"})
 IDLE_NODES = frozenset({"idle-nodes"})
 PROCESSES = CUT_APISERVER
@@ -60,6 +59,8 @@ class Clause:
     """Features that extend what it judges; it is judged without them as well."""
     needs: frozenset[str] = frozenset()
     """Capabilities of the cluster without which it is skipped."""
+    gate: str = ""
+    """The feature gate of Kubernetes that it is about: not claimed on versions where this is off by default."""
     hint: str = ""
     """Where to look first when it fails; empty for a test of the user's own."""
     obstacle: Callable[[Claims, RunCluster], str] = lambda _claims, _cluster: ""

@@ -320,6 +320,10 @@ CODES: Mapping[str, Code] = {
         "the candidate does not claim the profile, the feature or the value that the clause is about",
         "claim it in candidate.yaml to have it judged",
     ),
+    "not-in-this-kubernetes": Code(
+        "the clause is about a feature that the cluster's version of Kubernetes has not, or has off by default",
+        "nothing to do: it is judged on later versions (`--kubernetes`)",
+    ),
     "not-configured": Code(
         "a claimed feature is not configured",
         "configure the feature, or do not claim it",
@@ -565,6 +569,6 @@ CODES: Mapping[str, Code] = {
 
 OF_ANY_CLAUSE = frozenset({
     "capability-missing", "cut-short", "depends-on-excluded", "depends-on-failed", "harness-trouble", "judge-raised",
-    "not-claimed", "not-possible-here", "outdated-exclusion", "record-incomplete",
+    "not-claimed", "not-in-this-kubernetes", "not-possible-here", "outdated-exclusion", "record-incomplete",
 })  # fmt: skip
 """Codes that a finding can have regardless of the clause's judge."""

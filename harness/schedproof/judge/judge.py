@@ -19,6 +19,7 @@ from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.extender_calls import lost_calls
 from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.rulings.timeline import log_tails, timeline
+from schedproof.judge.feature_gates import load_gates
 from schedproof.judge.shown import Shown
 from schedproof.judge.symptoms import symptoms
 from schedproof.judge.verdict import JUDGE_RAISED, Finding, Outcome, Verdict, invalid
@@ -28,6 +29,10 @@ def applies(clause: Clause, claims: Claims, cluster: RunCluster) -> Verdict | No
     """The verdict that needs no trial: not claimed, or impossible on this cluster. None if it must be tried."""
     if unclaimed := why_unclaimed(clause, claims):
         return _verdict(clause, "not-claimed", unclaimed, "not-claimed")
+    if clause.gate and cluster.minor and not (gate := load_gates()[clause.gate]).is_on(cluster.minor):
+        since = f"since {gate.since}" if gate.since else "in no version"
+        summary = f"Kubernetes {cluster.minor} does not have {clause.gate}, which is on by default {since}"
+        return _verdict(clause, "not-claimed", summary, "not-in-this-kubernetes")
     if lacking := sorted(clause.needs - set(cluster.capabilities)):
         summary = f"this cluster lacks the capability {', '.join(lacking)}"
         return _verdict(clause, "skipped", summary, "capability-missing")

@@ -19,7 +19,7 @@ from schedproof.clusters.embedded.registration import EMBEDDED
 from schedproof.clusters.nodes import wait_gone, wait_ready
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import Exporters
-from schedproof.clusters.spec import REAL_EXPORTERS, ClusterSpec, NodeSpec, version
+from schedproof.clusters.spec import REAL_EXPORTERS, ClusterSpec, NodeSpec
 from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.controller_manager import PATIENCE, start_controller_manager
 from schedproof.daemons.daemon import opened_host
@@ -27,9 +27,6 @@ from schedproof.daemons.kwok import start_kwok
 from schedproof.daemons.prometheus import Prometheus, start_prometheus
 from schedproof.traffic.pushed import IdleReadings
 from schedproof.traffic.readings import made_up_address, node_labels
-
-_DEVICES_FOR_RESOURCES = (1, 36)
-"""The Kubernetes version since which the feature gate DRAExtendedResource is on by default."""
 
 
 def required_binaries(spec: ClusterSpec, *, readings: bool) -> tuple[str, ...]:
@@ -93,7 +90,6 @@ class EmbeddedCluster:
             | ({"scripted-metrics"} if readings else set())
             | ({"load"} if self._real else set())
             | ({"several-nodes"} if len(spec.nodes) > 1 else set())
-            | ({"devices-for-resources"} if version(spec.kubernetes) >= _DEVICES_FOR_RESOURCES else set())
         )
         self.device = spec.device
         self.node_template = spec.template

@@ -18,7 +18,6 @@ from schedproof.history.world import key
 from schedproof.judge.clause import (
     CHANGE_NODES,
     DEVICES,
-    DEVICES_FOR_RESOURCES,
     SEVERAL_NODES,
     STEERED,
     Clause,
@@ -176,7 +175,7 @@ CLAUSES = (
         "An extended resource that a DeviceClass stands for is met by devices where the node itself offers none.",
         "Kubernetes: extended resources allocated by dynamic resource allocation (KEP-5004), "
         "DeviceClassSpec.extendedResourceName, PodStatus.extendedResourceClaimStatus; DynamicResources plugin",
-        judge_dra, needs=DEVICES_FOR_RESOURCES | CHANGE_NODES | SEVERAL_NODES,
+        judge_dra, needs=DEVICES | CHANGE_NODES | SEVERAL_NODES, gate="DRAExtendedResource",
         features=frozenset({"dra-extended"}), stands_on=STEERED,
         hint=(
             "If a node's allocatable has none of the resource, allocate devices of the DeviceClass with that "
