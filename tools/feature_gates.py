@@ -16,7 +16,6 @@ import tempfile
 from pathlib import Path
 
 import yaml
-
 from pages import write_table
 
 from schedproof.binaries.lock import Build, load

@@ -11,6 +11,7 @@ from schedproof.stimulus.case import Case
 FAST, SLOW = "fast", "slow"
 FAST_RESOURCE, SLOW_RESOURCE = "schedproof.dev/fast", "schedproof.dev/slow"
 OFFERS = "offers-the-resource"
+BROKEN = "schedproof.dev/broken"
 
 
 @pytest.mark.clause("core/dra")
@@ -45,6 +46,63 @@ def test_dra(case: Case) -> None:
     case.expect_bound([late[1]], case.deadlines.requeue)
     case.dra.publish(nodes[-1], (FAST, models[0]))
     case.expect_bound([late[0]], case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/dra-alternatives")
+def test_dra_alternatives(case: Case) -> None:
+    """One node has a fast device and three slow ones, another a slow one. Pods claim a fast device or two slow ones.
+
+    The first pod gets the fast device, the second two slow ones, and the third waits until the first is deleted. A pod
+    whose first alternative is a model that no node has gets its second.
+    """
+    here, there, *_ = case.nodes.names
+    case.dra.publish(here, (FAST, "a"), *[(SLOW, "a")] * 3)
+    case.dra.publish(there, (SLOW, "a"))
+    fast, slow = case.dra.device_class(FAST), case.dra.device_class(SLOW)
+    case.sight.await_freshness()
+    either = [(fast, "a", 1), (slow, "a", 2)]
+    first = case.pod(resourceClaims=[case.dra.claim_first(*either)])
+    case.expect_bound([first])
+    case.expect_bound([case.pod(resourceClaims=[case.dra.claim_first(*either)])])
+    waits = case.pod("waits", resourceClaims=[case.dra.claim_first(*either)])
+    case.expect_pending([waits])
+    second_best = case.dra.claim_first((fast, "none", 1), (slow, "a", 1))
+    case.expect_bound([case.pod(resourceClaims=[second_best], **on(there))])
+    case.delete([first])
+    case.dra.await_released([first])
+    case.expect_bound([waits], case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/dra-taints")
+def test_dra_taints(case: Case) -> None:
+    """One node has a device with a taint NoSchedule, another has one with a taint NoExecute.
+
+    Pods claim them with tolerations that match a key, or everything, and with tolerations of another effect or value,
+    or none at all. These wait: one until the taint of a device is removed.
+    """
+    here, there, *_ = case.nodes.names
+    published = case.dra.publish(here, (FAST, "a"), taints=[{"key": BROKEN, "value": "yes", "effect": "NoSchedule"}])
+    case.dra.publish(there, (SLOW, "a"), taints=[{"key": BROKEN, "value": "yes", "effect": "NoExecute"}])
+    fast, slow = case.dra.device_class(FAST), case.dra.device_class(SLOW)
+    case.sight.await_freshness()
+    mismatches: list[list[dict[str, str]]] = [
+        [],
+        [{"key": BROKEN, "operator": "Exists", "effect": "NoExecute"}],
+        [{"key": BROKEN, "operator": "Equal", "value": "no"}],
+    ]
+    exceeds = [
+        case.pod("exceeds", resourceClaims=[case.dra.claim(fast, "a", tolerations=tolerations)])
+        for tolerations in mismatches
+    ]
+    case.expect_pending(exceeds)
+    matching = [{"key": BROKEN, "operator": "Equal", "value": "yes", "effect": "NoSchedule"}]
+    tolerates = case.pod(resourceClaims=[case.dra.claim(fast, "a", tolerations=matching)])
+    case.expect_bound([tolerates])
+    case.expect_bound([case.pod(resourceClaims=[case.dra.claim(slow, "a", tolerations=[{"operator": "Exists"}])])])
+    case.delete([tolerates, *exceeds[1:]])
+    case.dra.await_released([tolerates])
+    case.dra.untaint(published)
+    case.expect_bound(exceeds[:1], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/dra-extended")

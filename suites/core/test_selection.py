@@ -10,6 +10,7 @@ from schedproof.stimulus.case import Case
 
 HOST = "kubernetes.io/hostname"
 WELL_KNOWN = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type")
+DECLARED = ("RestartAllContainersOnContainerExits",)
 ZONE, DISK, RANK = "schedproof.dev/zone", "schedproof.dev/disk", "schedproof.dev/rank"
 
 
@@ -55,6 +56,34 @@ def test_node_selector(case: Case) -> None:
         {HOST: "node-nameless", ZONE: "nameless"},
     ]
     case.expect_pending([case.pod("exceeds", nodeSelector=selector) for selector in impossible])
+
+
+@pytest.mark.clause("core/declared-features")
+def test_declared_features(case: Case) -> None:
+    """Two nodes join, of which one declares the feature that a container's restart rule needs, and one does not.
+
+    Pods with the rule that may go to either are bound to the first, and others wait for the second until it declares
+    the feature. A pod whose rule needs no feature fits there at once.
+    """
+    declares, silent = "node-declares", "node-silent"
+    for node in (declares, silent):
+        case.nodes.add(node)
+        case.nodes.change(node, labels={ZONE: "declared"})
+    case.nodes.declare(declares, *DECLARED)
+    case.nodes.declare(silent)
+    case.settle()
+
+    def restarting(action: str) -> list[dict[str, Any]]:
+        rule = {"action": action, "exitCodes": {"operator": "In", "values": [42]}}
+        return [{"restartPolicy": "Never", "restartPolicyRules": [rule]}]
+
+    needs = restarting("RestartAllContainers")
+    case.expect_bound([case.pod(more=needs, nodeSelector={ZONE: "declared"}) for _ in range(3)])
+    waits = [case.pod("waits", nodeSelector={HOST: silent}, **{kind: needs}) for kind in ("more", "init")]
+    case.expect_pending(waits)
+    case.expect_bound([case.pod(more=restarting("Restart"), nodeSelector={HOST: silent})])
+    case.nodes.declare(silent, *DECLARED)
+    case.expect_bound(waits, case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/node-affinity")

@@ -91,7 +91,7 @@ def test_wheel_hashes_are_sha256():
 def test_kubernetes_modules_are_of_one_release():
     for minor, each in lock.load().kubernetes.items():
         text = (each.folder / "go.mod").read_text()
-        staging = re.findall(r"^replace k8s.io/\S+ => k8s.io/\S+ (\S+)$", text, re.MULTILINE)
+        staging = re.findall(r"^(?:replace )?\s*k8s.io/\S+ => k8s.io/\S+ (\S+)$", text, re.MULTILINE)
         assert set(staging) == {each.version.replace("v1.", "v0.", 1)}
         assert each.version.startswith(f"v{minor}.")
 

@@ -224,8 +224,8 @@ def test_check_describes_a_valid_candidate(tmp_path: Path, capsys: pytest.Captur
     assert f"{file}: mine, extender, schedulerName mine" in out
     assert "excluded: core/cordon (not yet)" in out
     features = (
-        "dra, dra-extended, events, gang, in-place-resize, pod-affinity, pod-level-resources, preemption, priority, "
-        "scoring, topology-spread, volumes"
+        "declared-features, dra, dra-extended, events, gang, in-place-resize, pod-affinity, pod-level-resources, "
+        "preemption, priority, scoring, topology-spread, volumes"
     )
     assert f"could also be claimed: {features}\n" in out
     assert "expected to take about" in out

@@ -109,7 +109,24 @@ class DeviceWorlds:
         }
         if self._chance(0.01):
             attributes.popitem()
-        return {"name": name, "attributes": attributes}
+        taints = [self._taint() for _ in range(self._random.choice((0, 0, 0, 1, 2)))]
+        return {"name": name, "attributes": attributes, **({"taints": taints} if taints else {})}
+
+    def _taint(self) -> Manifest:
+        effect = self._random.choice(("NoSchedule", "NoSchedule", "NoExecute", "None"))
+        value = {"value": self._random.choice(("a", "b"))} if self._chance(0.7) else {}
+        return {"key": f"example.com/{self._random.choice('kl')}", "effect": effect, **value}
+
+    def _toleration(self) -> Manifest:
+        """Tolerates a taint, or almost: by all keys, all effects, or a value."""
+        if self._chance(0.2):
+            return {"operator": "Exists"}
+        toleration = {"key": f"example.com/{self._random.choice('kl')}", "operator": "Exists"}
+        if self._chance(0.5):
+            toleration |= {"operator": "Equal", "value": self._random.choice(("a", "b", ""))}
+        if self._chance(0.5):
+            toleration["effect"] = self._random.choice(("NoSchedule", "NoExecute"))
+        return toleration
 
     def _claim(self, name: str, pod: Manifest, slices: Sequence[Manifest], nodes: Sequence[str]) -> Manifest:
         owner = pod["metadata"]
@@ -126,12 +143,22 @@ class DeviceWorlds:
         return claim
 
     def _request(self, name: str) -> Manifest:
-        exactly: Manifest = {"deviceClassName": self._random.choice(("any", "any", "any", "red", "gpu"))}
+        if self._chance(0.3):
+            return {
+                "name": name,
+                "firstAvailable": [self._wanted() | {"name": f"s{at}"} for at in range(self._random.randint(1, 3))],
+            }
+        return {"name": name, "exactly": self._wanted()}
+
+    def _wanted(self) -> Manifest:
+        wanted: Manifest = {"deviceClassName": self._random.choice(("any", "any", "any", "red", "gpu"))}
         if self._chance(0.5):
-            exactly |= {"allocationMode": "ExactCount", "count": self._random.choice((1, 2, 2, 3))}
+            wanted |= {"allocationMode": "ExactCount", "count": self._random.choice((1, 2, 2, 3))}
         if selectors := self._random.choice(_SELECTORS):
-            exactly["selectors"] = selectors
-        return {"name": name, "exactly": exactly}
+            wanted["selectors"] = selectors
+        if tolerations := [self._toleration() for _ in range(self._random.choice((0, 0, 1, 2)))]:
+            wanted["tolerations"] = tolerations
+        return wanted
 
     def _status(self, slices: Sequence[Manifest], nodes: Sequence[str], uid: str) -> Manifest:
         """A claim's status: allocated, whatever it requests, and on any node: no rule checks that again."""

@@ -75,6 +75,7 @@ FIELDS: Mapping[str, Sequence[str]] = MappingProxyType({
     f"Node.metadata.labels.{_HOSTNAME}": ("the node's name", "another name", "that of another node", ABSENT),
     "Node.metadata.labels.*": (ANY, EMPTY, "that of another node", "another than on another node"),
     "Node.metadata.annotations.*": (ANY,),
+    "Node.status.declaredFeatures": (ABSENT, ANY),
     "Node.spec.taints[].key": (ANY,),
     "Node.spec.taints[].value": (ANY, EMPTY, ABSENT),
     "Node.spec.taints[].effect": ("NoSchedule", "PreferNoSchedule", "NoExecute"),
@@ -129,6 +130,8 @@ FIELDS: Mapping[str, Sequence[str]] = MappingProxyType({
     # -- resources and ports
     **dict(chain.from_iterable(_container(path).items() for path in _CONTAINERS)),
     "Pod.spec.initContainers[].restartPolicy": (ABSENT, "Always", "OnFailure", "Never"),
+    "Pod.spec.containers[].restartPolicyRules[].action": ("Restart", "RestartAllContainers"),
+    "Pod.spec.initContainers[].restartPolicyRules[].action": ("RestartAllContainers",),
     "Pod.spec.resources.requests.*": RESOURCES,
     "Pod.spec.resources.limits.*": RESOURCES,
     "Pod.spec.overhead.*": RESOURCES,

@@ -50,6 +50,7 @@ _OFFERED = {
 }
 
 _KEYS = ("zone", "disk", "size", "kubernetes.io/hostname", "example.com/tier")
+_FEATURES = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport")
 _VALUES = ("a", "b", "10", "9", "x1", "", "010", "9223372036854775807", "1_0", "0x10")
 _NUMBERS = ("9", "10", "x", "010", "-6", "0", "9223372036854775806", "+3", "1_0")
 _EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
@@ -326,6 +327,12 @@ class Worlds:
             container["restartPolicy"] = "Always"
         elif name.startswith("i") and self._chance(0.2):
             container["restartPolicy"] = self._pick(("Never", "OnFailure"))
+        if not sidecar and self._chance(0.04):
+            rule = {
+                "action": self._pick(("Restart", "RestartAllContainers")),
+                "exitCodes": {"operator": "In", "values": [1]},
+            }
+            container |= {"restartPolicy": "Never", "restartPolicyRules": [rule]}
         return container
 
     def _requests(self, names: Any = None) -> Manifest:
@@ -434,7 +441,9 @@ class Worlds:
             allocatable["pods"] = "110"
         if self._chance(0.05):
             allocatable.pop(self._pick(allocatable))
-        status = {"allocatable": allocatable, "capacity": {**allocatable, "cpu": "64"}} if self._chance(0.98) else {}
+        declared = [feature for feature in _FEATURES if self._chance(0.5)]
+        offered = {"allocatable": allocatable, "capacity": {**allocatable, "cpu": "64"}} if self._chance(0.98) else {}
+        status = {**offered, "declaredFeatures": declared}
         return {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
 
     def _taint(self) -> Manifest:

@@ -197,13 +197,13 @@ def test_claims_and_slices_that_are_not_modelled_are_named() -> None:
     constrained["spec"]["devices"]["constraints"] = [{"matchAttribute": "example.com/color"}]
     assert gaps(inventory({"c": constrained}, pool("a", {}))) == ["ResourceClaim.spec.devices.constraints"]
     either = claim()
-    either["spec"]["devices"]["requests"][0] = {"name": "r", "firstAvailable": [{}]}
-    assert "ResourceClaim.spec.devices.requests[].firstAvailable" in gaps(inventory({"c": either}, pool("a", {})))
+    either["spec"]["devices"]["requests"][0] = {"name": "r", "firstAvailable": [{"name": "s", "capacity": {"x": 1}}]}
+    assert gaps(inventory({"c": either}, pool("a", {}))) == ["ResourceClaim.spec.devices.requests[].exactly.capacity"]
     shared = pool("a", {}, nodeName="a", sharedCounters=[{}])
     assert gaps(inventory({"c": claim()}, shared)) == ["ResourceSlice.spec.sharedCounters"]
-    tainted = pool("a", {})
-    tainted["spec"]["devices"][0]["taints"] = [{}]
-    assert gaps(inventory({"c": claim()}, tainted)) == ["ResourceSlice.spec.devices[].taints"]
+    slow = pool("a", {})
+    slow["spec"]["devices"][0]["bindingConditions"] = ["ready"]
+    assert gaps(inventory({"c": claim()}, slow)) == ["ResourceSlice.spec.devices[].bindingConditions"]
     newer = pool("a", {}, slices=2)
     newer["spec"]["pool"]["generation"] = 2
     assert gaps(inventory({"c": claim()}, pool("a", {}, slices=2), newer)) == [
@@ -289,3 +289,63 @@ def test_several_classes_for_a_resource_and_overhead_are_not_modelled() -> None:
     runs = asks("x.io/gpu")
     runs["spec"]["overhead"] = {"x.io/gpu": "1"}
     assert unmodelled(runs, (), NODES, {}, None, there)
+
+
+def either(*alternatives: Manifest) -> Manifest:
+    """A claim with one request for the first of several alternatives, s0, s1, ... (fields of what `claim` requests)."""
+    asked = claim()
+    listed = [{"deviceClassName": "any", **fields, "name": f"s{at}"} for at, fields in enumerate(alternatives)]
+    asked["spec"]["devices"]["requests"] = [{"name": "r", "firstAvailable": listed}]
+    return asked
+
+
+def test_any_alternative_of_a_request_makes_a_node_fit() -> None:
+    asked = either({"selectors": [color("red")]}, {"selectors": [color("blue")], "count": 2})
+    assert nodes_left(pod("c"), inventory({"c": asked}, pool("a", RED), pool("b", BLUE, BLUE))) == EVERYWHERE
+    assert nodes_left(pod("c"), inventory({"c": asked}, pool("a", RED), pool("b", BLUE))) == ["a"]
+    # The other claim needs the red device, so the alternative with two blue ones is taken.
+    other = claim(color("red"))
+    slices = (pool("a", RED, BLUE), pool("b", RED, BLUE, BLUE))
+    assert nodes_left(pod("c", "d"), inventory({"c": asked, "d": other}, *slices)) == ["b"]
+
+
+def test_an_alternative_is_wrong_while_a_preferred_one_was_free() -> None:
+    def found(*devices: str, used: str, taken: Manifest | None = None) -> list[str]:
+        asked = either({"selectors": [color("red")]}, {"selectors": [color("blue")]})
+        asked["status"]["allocation"] = allocation(*devices)
+        for result in asked["status"]["allocation"]["devices"]["results"]:
+            result["request"] = used
+        others = {"d": taken} if taken is not None else {}
+        return list(mistakes(asked, inventory({"c": asked, **others}, pool("a", RED, BLUE)), NODES[0]))
+
+    assert found("a/d0", used="r/s0") == []
+    assert len(found("a/d1", used="r/s1")) == 1
+    assert found("a/d1", used="r/s1", taken=claim(allocation=allocation("a/d0"))) == []
+    assert found("a/d0", used="r") != []
+
+
+TAINT = {"key": "example.com/broken", "value": "yes", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("taint", "tolerations", "fits"),
+    [
+        ({}, [], False),
+        ({"effect": "NoExecute"}, [], False),
+        ({"effect": "None"}, [], True),
+        ({}, [{"operator": "Exists"}], True),
+        ({}, [{"key": "example.com/broken", "operator": "Exists", "effect": "NoSchedule"}], True),
+        ({}, [{"key": "example.com/broken", "operator": "Exists", "effect": "NoExecute"}], False),
+        ({}, [{"key": "example.com/broken", "value": "yes"}], True),
+        ({}, [{"key": "example.com/broken", "operator": "Equal", "value": "no"}], False),
+        ({}, [{"key": "example.com/other", "operator": "Exists"}], False),
+    ],
+)
+def test_a_tainted_device_is_for_requests_that_tolerate_it(
+    taint: Manifest, tolerations: list[Manifest], fits: bool
+) -> None:
+    tainted = pool("a", {})
+    tainted["spec"]["devices"][0]["taints"] = [{**TAINT, **taint}]
+    asked = claim()
+    asked["spec"]["devices"]["requests"][0]["exactly"]["tolerations"] = tolerations
+    assert nodes_left(pod("c"), inventory({"c": asked}, tainted)) == (["a"] if fits else [])

@@ -30,7 +30,7 @@ func argsOf(profile *config.KubeSchedulerProfile, plugin string) runtime.Object 
 type cycle struct {
 	client *fake.Clientset
 	handle framework.Framework
-	plugin fwk.ScorePlugin
+	plugin scorePlugin
 	nodes  *nodes
 	number int64
 
@@ -45,7 +45,7 @@ func newCycle(ctx context.Context, asked setup, registryOptions []Option) (*cycl
 	if err != nil {
 		return nil, err
 	}
-	scoring, scores := plugin.(fwk.ScorePlugin)
+	scoring, scores := plugin.(scorePlugin)
 	if !scores {
 		return nil, fmt.Errorf("plugin %q does not extend Score plugin", asked.Plugin)
 	}
@@ -57,7 +57,7 @@ func newCycle(ctx context.Context, asked setup, registryOptions []Option) (*cycl
 func (c *cycle) answer(ctx context.Context, asked question) answer {
 	state, pod := framework.NewCycleState(), c.pod()
 	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.FromContext(ctx), "pod", klog.KObj(pod)))
-	var scores fwk.NodeScoreList
+	var scores nodeScoreList
 	said := answer{ID: asked.ID}
 	if asked.Raw != nil {
 		scores = listed(asked.Nodes, asked.Raw)
@@ -100,7 +100,7 @@ func refusing(said answer, status *fwk.Status) answer {
 
 // filter returns the nodes that the plugin keeps. See findNodesThatFitPod and RunFilterPlugins.
 func (c *cycle) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, *fwk.Status) {
-	if plugin, filters := c.plugin.(fwk.PreFilterPlugin); filters {
+	if plugin, filters := c.plugin.(preFilterPlugin); filters {
 		result, status := plugin.PreFilter(ctx, state, pod, nodes)
 		switch {
 		case status.IsSkip():
@@ -114,7 +114,7 @@ func (c *cycle) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, n
 			nodes = keep(nodes, func(i int) bool { return result.NodeNames.Has(nodes[i].Node().Name) })
 		}
 	}
-	plugin, filters := c.plugin.(fwk.FilterPlugin)
+	plugin, filters := c.plugin.(filterPlugin)
 	if !filters {
 		return nodes, nil
 	}
@@ -132,13 +132,13 @@ func (c *cycle) filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, n
 
 // score returns raw scores, or the highest score for each node and the status Skip where the plugin prefers none. See
 // RunPreScorePlugins and RunScorePlugins.
-func (c *cycle) score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (fwk.NodeScoreList, *fwk.Status) {
-	scores := make(fwk.NodeScoreList, len(nodes))
-	if plugin, prepares := c.plugin.(fwk.PreScorePlugin); prepares {
+func (c *cycle) score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (nodeScoreList, *fwk.Status) {
+	scores := make(nodeScoreList, len(nodes))
+	if plugin, prepares := c.plugin.(preScorePlugin); prepares {
 		status := plugin.PreScore(ctx, state, pod, nodes)
 		if status.IsSkip() {
 			for i, node := range nodes {
-				scores[i] = fwk.NodeScore{Name: node.Node().Name, Score: fwk.MaxNodeScore}
+				scores[i] = nodeScore{Name: node.Node().Name, Score: maxNodeScore}
 			}
 			return scores, status
 		}
@@ -160,7 +160,7 @@ func (c *cycle) score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, no
 }
 
 // normalize turns raw scores into scores, in place.
-func (c *cycle) normalize(ctx context.Context, state fwk.CycleState, pod *v1.Pod, scores fwk.NodeScoreList) (status *fwk.Status) {
+func (c *cycle) normalize(ctx context.Context, state fwk.CycleState, pod *v1.Pod, scores nodeScoreList) (status *fwk.Status) {
 	extensions := c.plugin.ScoreExtensions()
 	if extensions == nil {
 		return nil
@@ -219,15 +219,15 @@ func missing(nodes, left []fwk.NodeInfo) []string {
 	return names
 }
 
-func listed(names []string, scores []int64) fwk.NodeScoreList {
-	list := make(fwk.NodeScoreList, len(names))
+func listed(names []string, scores []int64) nodeScoreList {
+	list := make(nodeScoreList, len(names))
 	for i, name := range names {
-		list[i] = fwk.NodeScore{Name: name, Score: scores[i]}
+		list[i] = nodeScore{Name: name, Score: scores[i]}
 	}
 	return list
 }
 
-func apart(list fwk.NodeScoreList) (names []string, scores []int64) {
+func apart(list nodeScoreList) (names []string, scores []int64) {
 	for _, node := range list {
 		names, scores = append(names, node.Name), append(scores, node.Score)
 	}

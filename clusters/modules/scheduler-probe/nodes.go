@@ -178,9 +178,9 @@ func (n *nodes) node(name, address string) *v1.Node {
 
 // What a plugin's handle gives as SnapshotSharedLister.
 
-func (n *nodes) NodeInfos() fwk.NodeInfoLister { return n }
+func (n *nodes) NodeInfos() nodeInfoLister { return n }
 
-func (n *nodes) StorageInfos() fwk.StorageInfoLister { return n }
+func (n *nodes) StorageInfos() storageInfoLister { return n }
 
 func (n *nodes) List() ([]fwk.NodeInfo, error) { return n.asked, nil }
 
@@ -189,7 +189,9 @@ func (n *nodes) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return nil,
 func (n *nodes) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) { return nil, nil }
 
 // Of the interface since 1.37.
-func (n *nodes) HavePodsWithRequiredNonHostScopedAntiAffinityList() ([]fwk.NodeInfo, error) { return nil, nil }
+func (n *nodes) HavePodsWithRequiredNonHostScopedAntiAffinityList() ([]fwk.NodeInfo, error) {
+	return nil, nil
+}
 
 func (n *nodes) Get(name string) (fwk.NodeInfo, error) {
 	n.mutex.Lock()

@@ -11,7 +11,6 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/backend/queue"
@@ -26,8 +25,8 @@ import (
 // framework as handle. Of other plugins only those are on that no profile can be without.
 func newPlugin(
 	ctx context.Context, asked setup, registryOptions []Option, client clientset.Interface,
-	informerFactory informers.SharedInformerFactory, lister fwk.SharedLister,
-) (fwk.Plugin, framework.Framework, error) {
+	informerFactory informers.SharedInformerFactory, lister sharedLister,
+) (plugin, framework.Framework, error) {
 	own, registry := runtime.Registry{}, plugins.NewInTreeRegistry()
 	for _, option := range registryOptions {
 		if err := option(own); err != nil {

@@ -67,7 +67,11 @@ def explanation(clause: Clause) -> Iterator[str]:
     for name, text in (
         ("source", clause.source),
         ("claimed", known.claimed),
-        *([("version", f"Kubernetes {load_gates()[clause.gate].since} and later ({clause.gate})")] if clause.gate else []),
+        *(
+            [("version", f"Kubernetes {load_gates()[clause.gate].since} and later ({clause.gate})")]
+            if clause.gate
+            else []
+        ),
         ("needs", ", ".join(sorted(clause.needs)) or "no particular capability of the cluster"),
         *([("waits for", ", ".join(sorted(clause.stands_on)))] if clause.stands_on else []),
         ("tried", known.stimulus),
@@ -109,7 +113,9 @@ def explain_minor(minor: str) -> Iterator[str]:
         yield f"{heading}: {len(members)} feature gates"
         for gate in members:
             judged = [f"judged by {', '.join(gate.clauses)}"] if gate.clauses else []
-            yield from _wrapped(f"{gate.name} ({gate.stages[minor]}): {'; '.join([*judged, gate.why]).strip('; ')}", indent="  ")
+            yield from _wrapped(
+                f"{gate.name} ({gate.stages[minor]}): {'; '.join([*judged, gate.why]).strip('; ')}", indent="  "
+            )
 
 
 def _wrapped(text: str, *, indent: str) -> list[str]:

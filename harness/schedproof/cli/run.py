@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ def run_suites(arguments: argparse.Namespace) -> int:
             remedy=f"pytest --sched-candidate=CANDIDATE --sched-clause={own[0]}",
         )
     since = _earlier(arguments)
+    if len(minors := _minors(arguments.kubernetes)) > 1:
+        return _run_across(arguments, minors, since)
     if arguments.watch:
         return _watch(arguments, since)
     if arguments.repeat == 1:
@@ -47,6 +50,39 @@ def run_suites(arguments: argparse.Namespace) -> int:
         if code == EXIT_INTERRUPTED or (code and arguments.fail_fast):
             break
     return repeated.finish(open_console())
+
+
+def _minors(text: str | None) -> tuple[str, ...]:
+    """The minor versions of Kubernetes that an option names: several with commas, or `all` that are pinned."""
+    if text is None:
+        return ()
+    from schedproof.binaries.lock import load
+
+    minors = tuple(load().kubernetes) if text == "all" else tuple(dict.fromkeys(text.split(",")))
+    for minor in minors:  # before the first run
+        load().builds(minor)
+    return minors
+
+
+def _run_across(arguments: argparse.Namespace, minors: tuple[str, ...], since: Report | None) -> int:
+    """A run on each minor version, with the same seed, and a report with all of them."""
+    if arguments.watch or arguments.repeat != 1:
+        raise UsageError(
+            "--watch and --repeat run on one version of Kubernetes", remedy="leave them out, or name one version"
+        )
+    from schedproof.report.minors.across import Across
+
+    folder = arguments.report or new_results()
+    seed = secrets.randbelow(1_000_000) if arguments.seed is None else arguments.seed
+    across = Across(minors, folder)
+    for minor in minors:
+        say(f"Kubernetes {minor}")
+        options = {"kubernetes": minor, "report": folder / minor, "seed": seed}
+        code, result = _run_once(argparse.Namespace(**{**vars(arguments), **options}), since=since)
+        across.add(minor, code, result)
+        if code == EXIT_INTERRUPTED or (code and arguments.fail_fast):
+            break
+    return across.finish(open_console())
 
 
 def normalize(arguments: argparse.Namespace) -> int:

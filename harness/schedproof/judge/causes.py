@@ -16,6 +16,7 @@ from schedproof.candidate.subjects import CLAUSES
 from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE, HEAD_OF_LINE
 from schedproof.judge.codes import CODES, Code
 from schedproof.judge.evidence import Decision
+from schedproof.judge.feature_gates import load_gates
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
 
@@ -65,6 +66,9 @@ _RULES: Mapping[str, tuple[str, str]] = {
     "devices": (
         "devices are ignored or miscounted: pods are bound to nodes without the devices that they claim", "core/dra",
     ),
+    "declared-features": (
+        "pods are bound to nodes that do not declare the features that they use", "core/declared-features",
+    ),
 }  # fmt: skip
 """The headline for an ignored rule of the oracle, and the clause that is about that rule alone.
 
@@ -91,7 +95,17 @@ class Cause:
 
     @property
     def title(self) -> str:
-        """The headline."""
+        """The headline. It says so if the fault is about a feature that Kubernetes has had only for some versions."""
+        return f"{self._fault}: {new}, unheeded" if (new := self._new) else self._fault
+
+    @property
+    def _new(self) -> str:
+        """The feature that all of its clauses are about, but for those of the whole run, and since when it is there."""
+        gates = {clause.gate for clause in (CATALOGUE[name] for name in self.clauses) if not clause.last}
+        return load_gates()[gate].new if len(gates) == 1 and (gate := gates.pop()) else ""
+
+    @property
+    def _fault(self) -> str:
         if self.kind == "preference":
             return _PREFERENCES[self.about]
         if self.kind == "rule-ignored":

@@ -320,10 +320,6 @@ CODES: Mapping[str, Code] = {
         "the candidate does not claim the profile, the feature or the value that the clause is about",
         "claim it in candidate.yaml to have it judged",
     ),
-    "not-in-this-kubernetes": Code(
-        "the clause is about a feature that the cluster's version of Kubernetes has not, or has off by default",
-        "nothing to do: it is judged on later versions (`--kubernetes`)",
-    ),
     "not-configured": Code(
         "a claimed feature is not configured",
         "configure the feature, or do not claim it",
@@ -335,6 +331,10 @@ CODES: Mapping[str, Code] = {
     "not-healthy": Code(
         "a health path of the candidate did not respond with success",
         "respond with 200 on the path that the finding names when the candidate can work",
+    ),
+    "not-in-this-kubernetes": Code(
+        "the clause is about a feature that the cluster's version of Kubernetes has not, or has off by default",
+        "nothing to do: it is judged on later versions (`--kubernetes`)",
     ),
     "not-possible-here": Code(
         "this claim cannot be tried on this cluster",
@@ -547,7 +547,8 @@ CODES: Mapping[str, Code] = {
     ),
     "wrong-allocation": Code(
         "a pod was bound whose ResourceClaim had devices that do not match its request, or are on other nodes",
-        "allocate devices of the request's class and selectors, on the pod's node",
+        "allocate devices of the request's class and selectors, on the pod's node: of the first alternative that is "
+        "free there, and without taints that the request does not tolerate",
     ),
     "wrong-arg-accepted": Code(
         "the scheduler starts with an arg that is unknown, or of another type",

@@ -1,4 +1,4 @@
-"""The feature gates of kube-scheduler in the minor versions of Kubernetes, and the clauses that judge what they mean."""
+"""The feature gates of kube-scheduler by minor version of Kubernetes, and the clauses that judge what they mean."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ class FeatureGate:
     def since(self) -> str:
         """The first listed minor version in which it is on by default; "" if there is none."""
         return next((minor for minor in minors() if self.is_on(minor)), "")
+
+    @property
+    def new(self) -> str:
+        """Since when it is on by default, in words; "" if that is older than the listed versions, or does not hold."""
+        return f"new in Kubernetes {self.since} ({self.name})" if self.since not in ("", minors()[0]) else ""
 
     def is_new(self, minor: str) -> bool:
         """Whether it is on by default in a minor version, and was not in the version before."""

@@ -16,10 +16,10 @@ from schedproof.history.history import History
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import ANSWERED, AUDIT, PREFERRED, Clause
 from schedproof.judge.evidence import Evidence
+from schedproof.judge.feature_gates import load_gates
 from schedproof.judge.rulings.extender_calls import lost_calls
 from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.rulings.timeline import log_tails, timeline
-from schedproof.judge.feature_gates import load_gates
 from schedproof.judge.shown import Shown
 from schedproof.judge.symptoms import symptoms
 from schedproof.judge.verdict import JUDGE_RAISED, Finding, Outcome, Verdict, invalid

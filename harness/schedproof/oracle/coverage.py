@@ -1,8 +1,8 @@
 """The limits of the oracle: a caller must know when its result would be a guess.
 
 The list follows the plugins that kube-scheduler 1.36 enables by default and their feature gates
-(pkg/scheduler/apis/config/v1/default_plugins.go). Not modelled: VolumeRestrictions, NodeVolumeLimits,
-NodeDeclaredFeatures, GangScheduling and TopologyAwareWorkloadScheduling.
+(pkg/scheduler/apis/config/v1/default_plugins.go). Not modelled: GangScheduling and
+TopologyAwareWorkloadScheduling.
 
 Unknown fields of a pod's spec are named too, so that with a newer Kubernetes the oracle gives no verdict instead of a
 wrong one. Fields of status.* are not: a rule that reads them needs a pod that requests it.
@@ -145,11 +145,7 @@ def _claims(pod: Manifest, others: Iterable[Manifest], inventory: Inventory | No
 
 
 def _features(pod: Manifest) -> Iterator[str]:
-    """What a pod uses that a node must have declared (component-helpers/nodedeclaredfeatures/features)."""
-    for container in (*containers(pod), *init_containers(pod)):
-        actions = {rule.get("action") for rule in container.get("restartPolicyRules") or ()}
-        if "RestartAllContainers" in actions:
-            yield "declared node feature RestartAllContainersOnContainerExits"
+    """What a pod uses that a node must have declared, behind a gate that is off (see `oracle.declared`)."""
     if spec(pod).get("hostNetwork") and spec(pod).get("hostUsers") is False:
         yield "declared node feature UserNamespacesHostNetworkSupport"
 

@@ -3,14 +3,17 @@ right.
 
 Rules: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/, the plugin
 DynamicResources, and k8s.io/dynamic-resource-allocation/structured. They cover claims that request exact numbers of
-devices, by device classes and by selectors that compare attributes with constants, and extended resources that a
-DeviceClass stands for (KEP-5004); `gaps` names the rest.
+devices, by device classes and by selectors that compare attributes with constants, also as a list of alternatives
+(KEP-4816); taints of devices (KEP-5055); and extended resources that a DeviceClass stands for (KEP-5004). `gaps` names
+the rest.
 """
 
 from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -25,18 +28,21 @@ DeviceId: TypeAlias = tuple[str, str, str]
 _MOST_CONSUMERS = 256
 """The largest number of consumers of a claim (ResourceClaimStatus.reservedFor)."""
 
+_MOST_COMBINATIONS = 1000
+"""Of alternatives of a pod's claims, which the oracle tries one by one."""
+
 _OF_EXTENDED_RESOURCES = "resource.kubernetes.io/extended-resource-claim"
 """The annotation of a claim that the scheduler has made for the extended resources of a pod."""
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
 """With the name of a DeviceClass: an extended resource that stands for its devices."""
 
 _CLAIM = {"config", "requests"}
-_REQUEST = {"exactly", "name"}
-_EXACTLY = {"allocationMode", "count", "deviceClassName", "selectors"}
+_REQUEST = {"exactly", "firstAvailable", "name"}
+_WANTED = {"allocationMode", "count", "deviceClassName", "name", "selectors", "tolerations"}
 _CLASS = {"config", "extendedResourceName", "selectors"}
 _SLICE = {"allNodes", "devices", "driver", "nodeName", "nodeSelector", "pool"}
-_DEVICE = {"attributes", "capacity", "name"}
-_RESULT = {"device", "driver", "pool", "request"}
+_DEVICE = {"attributes", "capacity", "name", "taints"}
+_RESULT = {"device", "driver", "pool", "request", "tolerations"}
 
 _COMPARISON = re.compile(
     r'\s*device\.(?:(?P<driver>driver)|attributes\["(?P<domain>[^"\\]+)"\]\.(?P<attribute>\w+))'
@@ -53,7 +59,17 @@ class _Unknown(Exception):  # noqa: N818 - no error: a selector that is not mode
 class _Device:
     id: DeviceId
     attributes: Mapping[str, Mapping[str, Any]]
+    taints: Sequence[Manifest]
     slice: Manifest
+
+    def tolerated_by(self, wanted: Manifest) -> bool:
+        """Whether what is wanted tolerates each taint that keeps pods off."""
+        tolerations = wanted.get("tolerations") or ()
+        return all(
+            any(_tolerates(toleration, taint) for toleration in tolerations)
+            for taint in self.taints
+            if taint.get("effect") in ("NoSchedule", "NoExecute")
+        )
 
     def reaches(self, node: Manifest) -> bool:
         """Whether it can be used on a node."""
@@ -110,20 +126,34 @@ class Inventory:
         """The devices that are allocated to claims."""
         return {device for claim in self.claims.values() for device in allocated(claim)}
 
-    def selects(self, request: Manifest, device: _Device) -> bool:
-        """Whether a device satisfies a request: its class first, then its own selectors.
+    def selects(self, wanted: Manifest, device: _Device) -> bool:
+        """Whether a device is what is `wanted`, one of a request's `choices`: by its class, its selectors, its taints.
 
         Raises:
             _Unknown: that is not modelled.
         """
-        exactly = request.get("exactly") or {}
-        device_class = self.classes.get(exactly.get("deviceClassName", ""))
+        device_class = self.classes.get(wanted.get("deviceClassName", ""))
         if device_class is None:
             return False
-        return all(
-            _holds(selector, device)
-            for selector in (*(spec(device_class).get("selectors") or ()), *(exactly.get("selectors") or ()))
-        )
+        selectors = (*(spec(device_class).get("selectors") or ()), *(wanted.get("selectors") or ()))
+        return all(_holds(selector, device) for selector in selectors) and device.tolerated_by(wanted)
+
+    def can_meet(self, requests: Sequence[Manifest], devices: Sequence[_Device]) -> bool:
+        """Whether each request can have devices of its own among these, by one of its `choices`.
+
+        Raises:
+            _Unknown: that is not modelled.
+        """
+        return any(self._matches(wanted, devices) for wanted in itertools.product(*map(choices, requests)))
+
+    def _matches(self, wanted: Iterable[Manifest], devices: Sequence[_Device]) -> bool:
+        suiting = [
+            [at for at, device in enumerate(devices) if self.selects(each, device)]
+            for each in wanted
+            for _ in range(_count(each))
+        ]
+        given: dict[int, int] = {}
+        return all(_give(asker, suiting, given, set()) for asker in range(len(suiting)))
 
     def classes_of(self, resource: str) -> list[str]:
         """The DeviceClasses that an extended resource stands for."""
@@ -135,7 +165,7 @@ class Inventory:
 
     def missing_classes(self, claim: Manifest) -> list[str]:
         """The DeviceClasses that a claim names and that do not exist."""
-        named = [(request.get("exactly") or {}).get("deviceClassName") for request in _requests(claim)]
+        named = [each.get("deviceClassName") for request in _requests(claim) for each in choices(request)]
         return [name for name in named if name and name not in self.classes]
 
 
@@ -149,7 +179,7 @@ def _devices(resource_slice: Manifest) -> Iterator[_Device]:
     where = spec(resource_slice)
     for device in where.get("devices") or ():
         name = (where["driver"], where["pool"]["name"], device["name"])
-        yield _Device(name, device.get("attributes") or {}, resource_slice)
+        yield _Device(name, device.get("attributes") or {}, device.get("taints") or (), resource_slice)
 
 
 class ClaimedDevices:
@@ -205,20 +235,12 @@ class ClaimedDevices:
         by_devices = not_offered(self._extended, node)
         return {resource: amount for resource, amount in need.items() if resource not in by_devices}
 
-    def _can_be_met(self, node: Manifest, requests: Iterable[Manifest]) -> bool:
-        """Whether each requested device can be a different one: a matching of requests and devices."""
+    def _can_be_met(self, node: Manifest, requests: Sequence[Manifest]) -> bool:
         assert self._inventory is not None
-        wanted = [request for request in requests for _ in range(_count(request))]
-        there = [device for device in self._free if device.reaches(node)]
         try:
-            choices = [
-                [at for at, device in enumerate(there) if self._inventory.selects(request, device)]
-                for request in wanted
-            ]  # fmt: skip
+            return self._inventory.can_meet(requests, [device for device in self._free if device.reaches(node)])
         except _Unknown:
             return False  # which `gaps` tells
-        given: dict[int, int] = {}
-        return all(_give(asker, choices, given, set()) for asker in range(len(wanted)))
 
 
 def _give(asker: int, choices: Sequence[Sequence[int]], given: dict[int, int], tried: set[int]) -> bool:
@@ -230,6 +252,22 @@ def _give(asker: int, choices: Sequence[Sequence[int]], given: dict[int, int], t
                 given[choice] = asker
                 return True
     return False
+
+
+def _tolerates(toleration: Manifest, taint: Manifest) -> bool:
+    """By the rules of DeviceToleration: without an effect all, without a key (and by Exists) all keys."""
+    if (toleration.get("effect") or taint["effect"]) != taint["effect"]:
+        return False
+    if (toleration.get("key") or taint["key"]) != taint["key"]:
+        return False
+    return toleration.get("operator") == "Exists" or (toleration.get("value") or "") == (taint.get("value") or "")
+
+
+def choices(request: Manifest) -> list[Manifest]:
+    """What a request accepts, what it prefers first: each with the `name` that allocations give it."""
+    if listed := request.get("firstAvailable"):
+        return [{**each, "name": f"{request['name']}/{each['name']}"} for each in listed]
+    return [{**(request.get("exactly") or {}), "name": request["name"]}]
 
 
 def claims_of(pod: Manifest, inventory: Inventory) -> Iterator[tuple[str, Manifest | None]]:
@@ -291,9 +329,10 @@ def allocated(claim: Manifest) -> list[DeviceId]:
 def given(claim: Manifest, device_class: str) -> int:
     """How many devices of a class are allocated to a claim."""
     of_class = {
-        request["name"]
+        each["name"]
         for request in _requests(claim)
-        if (request.get("exactly") or {}).get("deviceClassName") == device_class
+        for each in choices(request)
+        if each.get("deviceClassName") == device_class
     }
     return sum(result["request"] in of_class for result in _results(claim))
 
@@ -318,19 +357,42 @@ def mistakes(claim: Manifest, inventory: Inventory, node: Manifest) -> Iterator[
     devices = {
         device.id: device for found in inventory.pools().values() for slice_ in found for device in _devices(slice_)
     }
-    requests = {request["name"]: request for request in _requests(claim)}
+    wanted = {each["name"]: each for request in _requests(claim) for each in choices(request)}
     given = collections.Counter(result["request"] for result in _results(claim))
-    for name, request in requests.items():
-        if given[name] != _count(request):
-            yield f"has {given[name]} instead of {_count(request)} devices for its request {name}"
+    for request in _requests(claim):
+        used = [each for each in choices(request) if given[each["name"]]] or choices(request)[:1]
+        if len(used) > 1:
+            yield f"has devices for several alternatives of its request {request['name']}"
+        for each in used:
+            if given[each["name"]] != _count(each):
+                yield f"has {given[each['name']]} instead of {_count(each)} devices for its request {each['name']}"
     for result in _results(claim):
         where = "/".join(key := (result["driver"], result["pool"], result["device"]))
         if (device := devices.get(key)) is None:
             yield f"has device {where}, which is in no ResourceSlice"
         elif not device.reaches(node):
             yield f"has device {where}, which cannot be used on {node['metadata']['name']}"
-        elif (wanted := requests.get(result["request"])) is None or not inventory.selects(wanted, device):
+        elif result["request"] in wanted and not device.tolerated_by(wanted[result["request"]]):
+            yield f"has device {where}, with a taint that its request {result['request']} does not tolerate"
+        elif result["request"] not in wanted or not inventory.selects(wanted[result["request"]], device):
             yield f"has device {where}, which its request {result['request']} does not select"
+    yield from _overlooked(claim, inventory, node)
+
+
+def _overlooked(claim: Manifest, inventory: Inventory, node: Manifest) -> Iterator[str]:
+    """An alternative that comes before the allocated one, and that the node had free devices for.
+
+    Of claims with a single request: with several, a preferred alternative may leave too little for another request.
+    """
+    used = {result["request"] for result in _results(claim)}
+    if len(requests := _requests(claim)) != 1 or not used:
+        return
+    taken = inventory.taken() - set(allocated(claim))
+    free = [device for device in inventory.devices() if device.id not in taken and device.reaches(node)]
+    for each in itertools.takewhile(lambda each: each["name"] not in used, choices(requests[0])):
+        if inventory.can_meet([{"name": each["name"], "exactly": each}], free):
+            yield f"has devices for {', '.join(sorted(used))}, while the node had free ones for {each['name']}"
+            return
 
 
 def gaps(pod: Manifest, inventory: Inventory) -> Iterator[str]:
@@ -339,13 +401,10 @@ def gaps(pod: Manifest, inventory: Inventory) -> Iterator[str]:
     extended = extended_requests(pod, inventory)
     if not claims and not extended:
         return
+    if math.prod(len(choices(request)) for claim in claims for request in _requests(claim)) > _MOST_COMBINATIONS:
+        yield f"more than {_MOST_COMBINATIONS} combinations of alternatives"
     for claim in claims:
-        yield from _beyond(spec(claim).get("devices") or {}, _CLAIM, "ResourceClaim.spec.devices")
-        for request in _requests(claim):
-            yield from _unmodelled_request(request, inventory)
-        if len(status(claim).get("reservedFor") or ()) >= _MOST_CONSUMERS and not is_reserved(claim, pod):
-            # kube-scheduler finds a node, and tries in vain to reserve it (resourceclaim.CanBeReserved).
-            yield "a claim with as many consumers as it can have"
+        yield from _unmodelled_claim(claim, pod, inventory)
     for resource, request in extended.items():
         yield from _unmodelled_request(request, inventory)
         if len(inventory.classes_of(resource)) > 1:
@@ -358,18 +417,27 @@ def gaps(pod: Manifest, inventory: Inventory) -> Iterator[str]:
     yield from _unmodelled_slices(inventory)
 
 
+def _unmodelled_claim(claim: Manifest, pod: Manifest, inventory: Inventory) -> Iterator[str]:
+    yield from _beyond(spec(claim).get("devices") or {}, _CLAIM, "ResourceClaim.spec.devices")
+    for request in _requests(claim):
+        yield from _unmodelled_request(request, inventory)
+    if len(status(claim).get("reservedFor") or ()) >= _MOST_CONSUMERS and not is_reserved(claim, pod):
+        # kube-scheduler finds a node, and tries in vain to reserve it (resourceclaim.CanBeReserved).
+        yield "a claim with as many consumers as it can have"
+
+
 def _unmodelled_request(request: Manifest, inventory: Inventory) -> Iterator[str]:
     yield from _beyond(request, _REQUEST, "ResourceClaim.spec.devices.requests[]")
-    exactly = request.get("exactly") or {}
-    yield from _beyond(exactly, _EXACTLY, "ResourceClaim.spec.devices.requests[].exactly")
-    if (exactly.get("allocationMode") or "ExactCount") != "ExactCount":
-        yield f"allocationMode {exactly['allocationMode']}"
-    yield from _beyond(spec(inventory.classes.get(exactly.get("deviceClassName", ""), {})), _CLASS, "DeviceClass")
-    try:
-        for device in inventory.devices():
-            inventory.selects(request, device)
-    except _Unknown:
-        yield f"the selectors of request {request['name']}"
+    for each in choices(request):
+        yield from _beyond(each, _WANTED, "ResourceClaim.spec.devices.requests[].exactly")
+        if (each.get("allocationMode") or "ExactCount") != "ExactCount":
+            yield f"allocationMode {each['allocationMode']}"
+        yield from _beyond(spec(inventory.classes.get(each.get("deviceClassName", ""), {})), _CLASS, "DeviceClass")
+        try:
+            for device in inventory.devices():
+                inventory.selects(each, device)
+        except _Unknown:
+            yield f"the selectors of request {each['name']}"
 
 
 def _unmodelled_slices(inventory: Inventory) -> Iterator[str]:
@@ -397,8 +465,8 @@ def _requests(claim: Manifest) -> Sequence[Manifest]:
     return (spec(claim).get("devices") or {}).get("requests") or ()
 
 
-def _count(request: Manifest) -> int:
-    return int((request.get("exactly") or {}).get("count") or 1)
+def _count(wanted: Manifest) -> int:
+    return int(wanted.get("count") or 1)
 
 
 def _holds(selector: Manifest, device: _Device) -> bool:

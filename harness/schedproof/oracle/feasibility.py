@@ -2,8 +2,8 @@
 
 An independent statement of what Kubernetes promises about feasibility, by which placements are judged. It covers what
 the default plugins SchedulingGates, NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit,
-InterPodAffinity, PodTopologySpread, VolumeBinding, VolumeZone, VolumeRestrictions, NodeVolumeLimits and
-DynamicResources decide in Kubernetes 1.36; `unmodelled` names what it leaves out.
+InterPodAffinity, PodTopologySpread, VolumeBinding, VolumeZone, VolumeRestrictions, NodeVolumeLimits,
+DynamicResources and NodeDeclaredFeatures decide in Kubernetes 1.36; `unmodelled` names what it leaves out.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from schedproof.oracle.affinity import mismatches
+from schedproof.oracle.declared import undeclared
 from schedproof.oracle.dra import ClaimedDevices, Inventory
 from schedproof.oracle.manifest import Manifest, identity, located, occupants, spec
 from schedproof.oracle.neighbours import Neighbours
@@ -71,6 +72,7 @@ def check(
             *reasons("pod-affinity", neighbours.objections(node)),
             *reasons("volumes", volumes.objections(node)),
             *reasons("devices", devices.objections(node)),
+            *reasons("declared-features", undeclared(pod, node)),
         )
         for name, node in there.items()
         if about is None or name in about

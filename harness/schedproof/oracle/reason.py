@@ -10,7 +10,7 @@ class Reason(str):
 
     Rules, after kube-scheduler's Filter plugins: `scheduling-gates`, `existence` (there is no such node), `cordon`,
     `taints`, `node-affinity` (with nodeSelector), `host-ports`, `resources`, `topology-spread`, `pod-affinity` (with
-    anti-affinity), `volumes`, `devices`.
+    anti-affinity), `volumes`, `devices`, `declared-features`.
     """
 
     __slots__ = ("rule",)

@@ -66,7 +66,8 @@ class Option:
 KUBERNETES = Option(
     "kubernetes",
     "MINOR",
-    "embedded, kind: the minor version of Kubernetes, such as 1.35; overrides the cluster definition",
+    "embedded, kind: the minor version of Kubernetes, such as 1.35; overrides the cluster definition; "
+    "`schedproof run` also takes several (1.35,1.37) or all",
 )
 
 CLUSTER_OPTIONS = (

@@ -70,8 +70,8 @@ def pod_manifest(
 
     `cpu`, `memory` and `extended` (by resource) are its requests, and `ports` its container's; `more` are further
     containers and `init` its init containers, each with the `cpu`, `memory` and `extended` that it asks for, its
-    `ports`, and its `restartPolicy`, if it has one; `owner` is its controller, as a metav1.OwnerReference; `node` binds
-    the pod at once; `spec` is merged in.
+    `ports`, and its `restartPolicy` and `restartPolicyRules`, if it has any; `owner` is its controller, as a
+    metav1.OwnerReference; `node` binds the pod at once; `spec` is merged in.
     """
     requests = {resource: amount for resource, amount in (("cpu", cpu), ("memory", memory)) if amount}
     manifest: dict[str, Any] = {
@@ -105,6 +105,9 @@ def pod_manifest(
     return manifest
 
 
+_AS_GIVEN = ("ports", "restartPolicy", "restartPolicyRules")
+
+
 def _containers(name: str, image: str, asked: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
         {
@@ -116,7 +119,7 @@ def _containers(name: str, image: str, asked: Sequence[Mapping[str, Any]]) -> li
                 },
                 "limits": dict(container.get("extended", {})),
             },
-            **{field: container[field] for field in ("ports", "restartPolicy") if field in container},
+            **{field: container[field] for field in _AS_GIVEN if field in container},
         }
         for number, container in enumerate(asked, 1)
     ]  # fmt: skip

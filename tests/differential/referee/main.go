@@ -41,6 +41,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodedeclaredfeatures"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeunschedulable"
@@ -95,6 +96,7 @@ var (
 		testing.RegisterPluginAsExtensions(interpodaffinity.Name, runtime.FactoryAdapter(features, interpodaffinity.New), "PreFilter", "Filter"),
 		testing.RegisterPluginAsExtensions(volumebinding.Name, runtime.FactoryAdapter(features, volumebinding.New), "PreFilter", "Filter"),
 		testing.RegisterPluginAsExtensions(volumerestrictions.Name, runtime.FactoryAdapter(features, volumerestrictions.New), "PreFilter", "Filter"),
+		testing.RegisterPluginAsExtensions(nodedeclaredfeatures.Name, runtime.FactoryAdapter(features, nodedeclaredfeatures.New), "PreFilter", "Filter"),
 		testing.RegisterPluginAsExtensions(nodevolumelimits.CSIName, runtime.FactoryAdapter(features, nodevolumelimits.NewCSI), "PreFilter", "Filter"),
 		testing.RegisterPluginAsExtensions(volumezone.Name, runtime.FactoryAdapter(features, volumezone.New), "PreFilter", "Filter"),
 		testing.RegisterPluginAsExtensions(dynamicresources.Name, runtime.FactoryAdapter(features, dynamicresources.New), "PreFilter", "Filter"),

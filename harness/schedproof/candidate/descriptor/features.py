@@ -56,6 +56,7 @@ FEATURES: Mapping[str, Needs] = MappingProxyType(
                 lambda spec, _: bool(spec.config.filter_verb or spec.config.prioritize_verb),
             ),
         ),
+        "declared-features": _NOTHING,
         "dra": _NOTHING,
         "dra-extended": _NOTHING,
         "events": _NOTHING,

@@ -34,14 +34,15 @@ _REMEDIES = (
         r"undefined: fwk\.",
         (
             f"Kubernetes {{kubernetes}} has no such name in {_FRAMEWORK}: before 1.36 MaxScore and MinScore were "
-            "MaxNodeScore and MinNodeScore, which 1.36 has as well"
+            "MaxNodeScore and MinNodeScore, which later versions have as well; before 1.35 Handle, Plugin, ScorePlugin "
+            "and their like were in k8s.io/kubernetes/pkg/scheduler/framework"
         ),
     ),
     (
         r"undefined: (framework|frameworkruntime)\.",
         (
-            "the scheduling framework's interfaces (Handle, CycleState, NodeInfo, Status, Plugin, ScorePlugin, ...) "
-            f"have moved in Kubernetes 1.34: import {_FRAMEWORK}, and take them from there"
+            "the scheduling framework's interfaces have moved (CycleState, NodeInfo and Status in Kubernetes 1.34, "
+            f"Handle, Plugin, ScorePlugin and their like in 1.35): import {_FRAMEWORK}, and take them from there"
         ),
     ),
     (

@@ -185,11 +185,11 @@ class _Recipe:
 
     @property
     def stand_in(self) -> tuple[Path, ...]:
-        """The package of the probe that replaces one of Kubernetes' packages."""
+        """What replaces a package of Kubernetes in the probe; a minor version's own files replace shared ones."""
         if not self.probe:
             return ()
         folders = (content(*_SHARED_PROBE_SOURCES), self.group.folder / _PROBE_SOURCES)
-        return tuple(sorted(file for folder in folders for file in folder.glob("*.go")))
+        return tuple({file.name: file for folder in folders for file in sorted(folder.glob("*.go"))}.values())
 
     @property
     def source(self) -> str:

@@ -29,7 +29,7 @@ from schedproof.report.run.soaked import COLUMNS, heading, note, rows
 from schedproof.report.run.terminal import PASSES_ALONE
 from schedproof.run.result import RunResult
 
-_KINDS = {"PASSED": "passed", "FAILED": "failed", "UNPROVED": "invalid", "ERROR": "failed", "INTERRUPTED": "invalid"}
+KINDS = {"PASSED": "passed", "FAILED": "failed", "UNPROVED": "invalid", "ERROR": "failed", "INTERRUPTED": "invalid"}
 """The CSS class of each conclusion."""
 _IDS = re.compile(f"({'|'.join(sorted(map(re.escape, CATALOGUE), key=len, reverse=True))})")
 
@@ -44,7 +44,7 @@ def render(result: RunResult) -> str:
         result=result,
         title=", ".join(result.candidates),
         conclusion=conclusion,
-        kind=_KINDS[conclusion.word],
+        kind=KINDS[conclusion.word],
         facts=_facts(result),
         errors=list(_errors(result)),
         causes=_causes(result),

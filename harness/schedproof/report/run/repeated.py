@@ -6,7 +6,7 @@ import collections
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED, EXIT_UNPROVED
+from schedproof.foundation.exit_codes import WORST_FIRST
 from schedproof.report.run.conclusion import Conclusion, word_for
 from schedproof.report.run.files import report_of
 from schedproof.report.run.terminal import print_conclusion
@@ -14,8 +14,6 @@ from schedproof.run.result import RunResult
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-_WORST_FIRST = (EXIT_INTERRUPTED, EXIT_ERROR, EXIT_FAILED, EXIT_UNPROVED, EXIT_PASSED)
 
 
 class Repeated:
@@ -37,7 +35,7 @@ class Repeated:
         """Print the failures and a conclusion, and return the worst exit code."""
         for line in self._flaws():
             console.print(line, highlight=False, markup=False, soft_wrap=True)
-        code = min((code for code, _ in self._runs), key=_WORST_FIRST.index)
+        code = min((code for code, _ in self._runs), key=WORST_FIRST.index)
         print_conclusion(self._conclusion(code), console)
         return code
 

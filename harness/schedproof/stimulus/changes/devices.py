@@ -36,28 +36,55 @@ class DraChanges:
         spec = {"selectors": [_where("kind", kind)], **({"extendedResourceName": extended} if extended else {})}
         return self._store("deviceclasses", {"spec": spec}, name=name)
 
-    def publish(self, node: str, *devices: tuple[str, str]) -> None:
-        """Give a node devices, each of a kind and a model, in a ResourceSlice that is a pool of its own."""
+    def publish(self, node: str, *devices: tuple[str, str], taints: Sequence[Manifest] = ()) -> str:
+        """Give a node devices, each of a kind and a model, in a ResourceSlice that is a pool of its own.
+
+        `taints` are those of each of the devices. Returns the slice's name, for `untaint`.
+        """
         name = self._next_name(f"{self._namespace}-")
         spec = {
             "driver": DRIVER, "nodeName": node, "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
             "devices": [
-                {"name": f"device-{number}", "attributes": {"kind": {"string": kind}, "model": {"string": model}}}
+                {
+                    "name": f"device-{number}",
+                    "attributes": {"kind": {"string": kind}, "model": {"string": model}},
+                    **({"taints": [dict(taint) for taint in taints]} if taints else {}),
+                }
                 for number, (kind, model) in enumerate(devices)
             ],
         }  # fmt: skip
-        self._store("resourceslices", {"spec": spec}, name=name)
+        return self._store("resourceslices", {"spec": spec}, name=name)
 
-    def claim(self, device_class: str, model: str, *, count: int = 1) -> dict[str, Any]:
+    def untaint(self, published: str) -> None:
+        """Remove all taints from the devices of a ResourceSlice, whose pool has a new generation from then on."""
+        spec = self._api.get("resourceslices", published)["spec"]
+        pool = {**spec["pool"], "generation": spec["pool"]["generation"] + 1}
+        devices = [{**device, "taints": None} for device in spec["devices"]]
+        self._api.merge("resourceslices", published, {"spec": {"pool": pool, "devices": devices}})
+
+    def claim(
+        self, device_class: str, model: str, *, count: int = 1, tolerations: Sequence[Manifest] = ()
+    ) -> dict[str, Any]:
         """Create a ResourceClaim for devices of a class and a model, and return it as an item of a pod's
         `resourceClaims`.
         """
-        name = self._store(_CLAIMS, {"spec": _claim_spec(device_class, model, count)}, self._namespace)
+        wanted = _wanted(device_class, model, count)
+        if tolerations:
+            wanted["tolerations"] = [dict(toleration) for toleration in tolerations]
+        return self._claim({"exactly": wanted})
+
+    def claim_first(self, *alternatives: tuple[str, str, int]) -> dict[str, Any]:
+        """As `claim`, for the first of several alternatives, each a class, a model and a count."""
+        listed = [{"name": f"alternative-{at}", **_wanted(*each)} for at, each in enumerate(alternatives, 1)]
+        return self._claim({"firstAvailable": listed})
+
+    def _claim(self, request: Manifest) -> dict[str, Any]:
+        name = self._store(_CLAIMS, {"spec": _claim_spec(request)}, self._namespace)
         return {"name": name, "resourceClaimName": name}
 
     def template(self, device_class: str, model: str, *, count: int = 1) -> dict[str, Any]:
         """Create a ResourceClaimTemplate, from which each pod gets its own claim, and return it as for `claim`."""
-        body = {"spec": {"spec": _claim_spec(device_class, model, count)}}
+        body = {"spec": {"spec": _claim_spec({"exactly": _wanted(device_class, model, count)})}}
         name = self._store("resourceclaimtemplates", body, self._namespace)
         return {"name": name, "resourceClaimTemplateName": name}
 
@@ -127,12 +154,15 @@ class DraChanges:
         wait_for(probe, OBJECT_GONE, what="ResourceClaims to be deleted", poll=0.1)
 
 
-def _claim_spec(device_class: str, model: str, count: int) -> Manifest:
-    exactly: Manifest = {
+def _claim_spec(request: Manifest) -> Manifest:
+    return {"devices": {"requests": [{"name": "wanted", **request}]}}
+
+
+def _wanted(device_class: str, model: str, count: int) -> Manifest:
+    return {
         "deviceClassName": device_class, "selectors": [_where("model", model)],
         "allocationMode": "ExactCount", "count": count,
     }  # fmt: skip
-    return {"devices": {"requests": [{"name": "wanted", "exactly": exactly}]}}
 
 
 def _where(attribute: str, value: str) -> Manifest:

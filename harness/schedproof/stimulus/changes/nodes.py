@@ -187,6 +187,10 @@ class NodeChanges:
         """
         self._report(name, {"allocatable": allocatable})
 
+    def declare(self, name: str, *features: str) -> None:
+        """Make a node that joined declare these features of its kubelet, and no others."""
+        self._report(name, {"declaredFeatures": list(features)})
+
     def recreate(self, name: str, *, labels: Mapping[str, str], **capacity: str) -> None:
         """Delete the Node object of a node that joined, and create another object of the same name at once.
 

@@ -171,6 +171,27 @@ CLAUSES = (
         ),
     ),
     Clause(
+        "core/dra-alternatives",
+        "A request for one of several alternatives gets the first one that the node has free devices for.",
+        "Kubernetes: DeviceRequest.firstAvailable, prioritized list (KEP-4816); DynamicResources plugin",
+        judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), gate="DRAPrioritizedList",
+        stands_on=STEERED,
+        hint=(
+            "A request has `exactly` or `firstAvailable`. On each node, try the alternatives in their order, and name "
+            "the chosen one in the allocation's result: REQUEST/ALTERNATIVE."
+        ),
+    ),
+    Clause(
+        "core/dra-taints",
+        "A device with a taint is allocated only to requests that tolerate it.",
+        "Kubernetes: Device.taints, DeviceToleration (KEP-5055); DynamicResources plugin",
+        judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), gate="DRADeviceTaints",
+        hint=(
+            "Leave out devices with a taint NoSchedule or NoExecute, unless a toleration of the request matches it, as "
+            "for pods. Watch ResourceSlices: a taint that is removed can make a waiting pod fit."
+        ),
+    ),
+    Clause(
         "core/dra-extended",
         "An extended resource that a DeviceClass stands for is met by devices where the node itself offers none.",
         "Kubernetes: extended resources allocated by dynamic resource allocation (KEP-5004), "

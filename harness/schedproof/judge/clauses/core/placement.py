@@ -489,6 +489,14 @@ CLAUSES = (
         hint="Terms are ORed, the expressions and fields of one term ANDed; NotIn also matches an absent label.",
     ),
     Clause(
+        "core/declared-features",
+        "A pod is bound only to a node that declares the features that the pod needs of its kubelet.",
+        "Kubernetes: NodeStatus.declaredFeatures (KEP-5328); NodeDeclaredFeatures plugin", judge_placement,
+        needs=CHANGE_NODES, features=frozenset({"declared-features"}), gate="NodeDeclaredFeatures",
+        stands_on=STEERED,
+        hint="Compare what the pod's fields need with the node's status.declaredFeatures, and try again if that grows.",
+    ),
+    Clause(
         "core/taint-noschedule", "A NoSchedule taint keeps away every pod that does not tolerate it, and no other pod.",
         "e2e sig-scheduling: validates that taints-tolerations is respected", judge_placement,
         needs=CHANGE_NODES | SEVERAL_NODES,

@@ -1,0 +1,96 @@
+"""Collects the runs on several minor versions of Kubernetes, and shows them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedproof.foundation.errors import HostError
+from schedproof.foundation.exit_codes import WORST_FIRST
+from schedproof.foundation.private import make_private, write_private
+from schedproof.report import templating
+from schedproof.report.minors.differences import differences
+from schedproof.report.run.conclusion import Conclusion, conclude, word_for
+from schedproof.report.run.files import REPORT, report_of
+from schedproof.report.run.html import KINDS
+from schedproof.report.run.matrix import matrix
+from schedproof.report.run.terminal import print_conclusion
+from schedproof.run.result import RunResult
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Across:
+    """Collects runs as they end.
+
+    Args:
+        minors: the versions that are planned.
+        folder: of the report; each run has a folder of its own in it.
+    """
+
+    def __init__(self, minors: tuple[str, ...], folder: Path) -> None:
+        self._minors, self._folder = minors, folder
+        self._codes: dict[str, int] = {}
+        self._runs: dict[str, RunResult] = {}
+
+    def add(self, minor: str, code: int, result: RunResult | None) -> None:
+        """Add the run on a version: its exit code, and its result if there is one."""
+        self._codes[minor] = code
+        if result is not None:
+            self._runs[minor] = result
+
+    def finish(self, console: Console) -> int:
+        """Write the report, print what differs and a conclusion, and return the worst exit code.
+
+        Raises:
+            HostError: the folder cannot be written.
+        """
+        for line in self._lines():
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        try:
+            make_private(self._folder)
+            write_private(self._folder / REPORT, self._page())
+        except OSError as error:
+            raise HostError(f"cannot write the report to {self._folder}: {error.strerror}") from error
+        print_conclusion(self._conclusion, console)
+        return self._worst
+
+    @property
+    def _worst(self) -> int:
+        return min(self._codes.values(), key=WORST_FIRST.index)
+
+    @property
+    def _conclusion(self) -> Conclusion:
+        word = word_for(self._worst)
+        each = ", ".join(f"{minor} {word_for(code).lower()}" for minor, code in self._codes.items())
+        return Conclusion(word, f"Kubernetes {each}", report_of(self._folder))
+
+    def _lines(self) -> Iterator[str]:
+        found = differences(self._runs)
+        if len(self._runs) > 1:
+            yield f"differs between versions: {len(found) or 'nothing'}"
+        for difference in found:
+            outcomes = ", ".join(f"{minor} {word}" for minor, word in difference.words.items())
+            why = "; ".join(filter(None, (difference.said, difference.summary)))
+            yield f"  {difference.candidate} {difference.clause}: {outcomes}{f'; {why}' if why else ''}"
+
+    def _page(self) -> str:
+        names = list(dict.fromkeys(name for run in self._runs.values() for name in run.candidates))
+        columns = {
+            f"{name} {minor}": run.candidates[name].verdicts
+            for name in names
+            for minor, run in self._runs.items()
+            if name in run.candidates
+        }
+        return templating.document(
+            "minors/report.html",
+            title=", ".join(names),
+            conclusion=self._conclusion,
+            kind=KINDS[self._conclusion.word],
+            runs={minor: conclude(run) for minor, run in self._runs.items()},
+            report=REPORT,
+            differences=differences(self._runs),
+            matrix=matrix(columns, linked=False),
+        )
