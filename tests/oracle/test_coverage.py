@@ -96,14 +96,6 @@ def claim(**source: Any) -> dict[str, Any]:
         ({"workloadRef": {"name": "w"}}, "spec.workloadRef"),
         ({"tolerations": [{"key": "a", "operator": "Gt", "value": "5"}]}, "spec.tolerations[] with operator Gt"),
         ({"hostNetwork": True, "hostUsers": False}, "declared node feature UserNamespacesHostNetworkSupport"),
-        (
-            {"containers": [{"name": "m", "restartPolicyRules": [{"action": "RestartAllContainers"}]}]},
-            "declared node feature RestartAllContainersOnContainerExits",
-        ),
-        (
-            {"initContainers": [{"name": "m", "restartPolicyRules": [{"action": "RestartAllContainers"}]}]},
-            "declared node feature RestartAllContainersOnContainerExits",
-        ),
         ({"containers": [{"name": "m", "warpDrive": {"speed": 9}}]}, "spec.containers[].warpDrive"),
         ({"initContainers": [{"name": "m", "warpDrive": True}]}, "spec.initContainers[].warpDrive"),
         ({"somethingOfTomorrow": 1}, "spec.somethingOfTomorrow"),
