@@ -582,7 +582,7 @@ GENERATED_LINE = f"../../cache/work/x/module/{GENERATED}.go:18:75"
         (
             "# example.com/user/internal/traffic\ninternal/traffic/plugin.go:14:42: undefined: framework.Handle",
             "    internal/traffic/plugin.go:14:42: undefined: framework.Handle",
-            'moved in Kubernetes 1.34: import fwk "k8s.io/kube-scheduler/framework"',
+            'in 1.35): import fwk "k8s.io/kube-scheduler/framework"',
         ),
         (
             f"# example.com/x\n{GENERATED_LINE}: cannot use plugin.New (value of type func()) as {RUNTIME}",

@@ -381,6 +381,11 @@ class PluginSpec(Mapped):
     """
     main: _Sources | None = None
     """the sources of a whole scheduler, built with the same pins"""
+    pins: Annotated[Literal["cluster", "own"], Such("own")] = "cluster"
+    """with `package` or `main`: the minor version of Kubernetes that it is compiled with, the cluster's, or that of its
+    own go.mod (in the patch version that the harness pins), which is then the cluster's as well unless the run says
+    otherwise
+    """
     binary: (
         Annotated[
             Text,
@@ -425,10 +430,14 @@ class PluginSpec(Mapped):
         return self.binary is not None and "/" not in self.binary
 
     @property
+    def source(self) -> str:
+        """Where its sources are: an absolute folder, or PATH@VERSION; "" if there are none."""
+        return self.package or self.main or ""
+
+    @property
     def folder(self) -> Path | None:
         """The folder of the sources; None if they are not local."""
-        source = self.package or self.main or ""
-        return Path(source) if source.startswith("/") else None
+        return Path(self.source) if self.source.startswith("/") else None
 
     @rule
     def _one_way(self, _: Reading) -> Iterator[Wrong]:
@@ -441,6 +450,8 @@ class PluginSpec(Mapped):
             yield Wrong("missing-field", "missing: expected package, main or binary", fix)
         for way in ways[1:]:
             yield Wrong("contradiction", f"given beside {ways[0]}", "keep one of package, main and binary", (way,))
+        if self.pins == "own" and ways and not self.source:
+            yield Wrong("contradiction", "a program that is built already has its pins", "leave it out", ("pins",))
         if self.constructor is not None and "package" not in ways:
             message = "a constructor is only used with package"
             yield Wrong("contradiction", message, "leave it out", ("constructor",))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from schedproof.binaries.resolve import explicit_binaries
 from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import PluginSpec
+from schedproof.clusters.kinds import KINDS
+from schedproof.deploy.plugin_build.own_pins import minor_of
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.private import new_results
+from schedproof.foundation.progress import ConsoleProgress
 from schedproof.judge.catalogue import CATALOGUE, find_clause
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.judge import why_unclaimed
@@ -22,6 +26,30 @@ from schedproof.run.options import CLUSTER_OPTIONS, given
 from schedproof.run.plan import as_tried, is_selected
 
 _OWN_IN_REPRODUCTION = frozenset({"clause", "profile", "seed", "report", "fail-fast"})
+
+
+def _own_minor(candidates: Sequence[Candidate], options: Mapping[str, Any]) -> str | None:
+    """The minor version of a plugin with `pins: own`, which the cluster has as well if nothing else is asked for.
+
+    Raises:
+        UsageError: several plugins have pins of several versions.
+        CandidateError: a plugin's version cannot be found out, or is not pinned.
+    """
+    kind = KINDS.get(options["cluster"])
+    if options["cluster_file"] is not None or kind is None or "kubernetes" not in kind.options:
+        return None
+    minors = {
+        candidate.name: minor_of(candidate.spec, name=candidate.name, progress=ConsoleProgress())
+        for candidate in candidates
+        if isinstance(candidate.spec, PluginSpec) and candidate.spec.pins == "own"
+    }
+    if len(set(minors.values())) > 1:
+        named = ", ".join(f"{name} {minor}" for name, minor in minors.items())
+        raise UsageError(
+            f"the candidates have pins of several versions of Kubernetes: {named}",
+            remedy="run them one by one, or name the cluster's version: --kubernetes MINOR",
+        )
+    return next(iter(minors.values()), None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +78,8 @@ class RunRequest:
         """
         found = as_tried(find_candidates(candidates), value_of("window"))
         report, seed = value_of("report"), value_of("seed")
+        options = {option.name.replace("-", "_"): value_of(option.name) for option in CLUSTER_OPTIONS}
+        options["kubernetes"] = options["kubernetes"] or _own_minor(found, options)
         settings = Settings(
             # What a failure says to type: the same options, but for what it names itself.
             options=tuple(given(value_of, prefix="", without=_OWN_IN_REPRODUCTION)),
@@ -58,7 +88,7 @@ class RunRequest:
                 value_of("cases") or Effort.profile, tuple(value_of("surface")), value_of("replay") or "",
                 value_of("worlds"),
             ),
-            **{option.name.replace("-", "_"): value_of(option.name) for option in CLUSTER_OPTIONS},
+            **options,
             binaries=explicit_binaries(value_of("binary")),
             allow_skipped=value_of("allow-skipped"), keep_going=value_of("keep-going"),
             fail_fast=value_of("fail-fast"),

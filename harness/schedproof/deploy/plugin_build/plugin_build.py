@@ -26,6 +26,7 @@ from schedproof.binaries.machine import machine
 from schedproof.binaries.toolchain import Go
 from schedproof.candidate.kinds import PluginSpec
 from schedproof.deploy.plugin_build.compiler_errors import explain
+from schedproof.deploy.plugin_build.own_pins import as_requirement, minor_of, own_kubernetes, remote_module
 from schedproof.deploy.plugin_build.plugin_module import (
     GENERATED,
     MODULE,
@@ -84,7 +85,7 @@ def scheduler_binary(spec: PluginSpec, *, name: str, kubernetes: str, progress: 
                 remedy="spec.plugin.binary must name a program; `chmod +x` makes a file one",
             )
         return spec.binary
-    key = (spec.package, spec.main, *_registered(spec), kubernetes)
+    key = (spec.package, spec.main, *_registered(spec), spec.pins, kubernetes)
     if key not in _built:
         _built[key] = str(build_scheduler(spec, name=name, kubernetes=kubernetes, progress=progress))
     return _built[key]
@@ -106,7 +107,14 @@ def build_scheduler(spec: PluginSpec, *, name: str, kubernetes: str, progress: P
         CandidateError: the sources do not compile; quotes the compiler, and says what to do.
         HostError: this machine cannot build it.
     """
-    return _obtain(_Recipe(spec, name, locked.load().builds(kubernetes)["kube-scheduler"]), progress)
+    return _obtain(_Recipe(spec, name, _pins(spec, name, kubernetes, progress)), progress)
+
+
+def _pins(spec: PluginSpec, name: str, kubernetes: str, progress: Progress) -> Build:
+    """The build of Kubernetes with whose pins a plugin is compiled. What is not likely to compile is said before."""
+    if spec.pins == "own":
+        kubernetes = minor_of(spec, name=name, progress=progress)
+    return locked.load().builds(kubernetes)["kube-scheduler"]
 
 
 def has_probe(spec: PluginSpec) -> bool:
@@ -128,7 +136,7 @@ def build_probe(spec: PluginSpec, *, name: str, kubernetes: str, progress: Progr
             f"candidate {name}: {spec.binary or spec.main} cannot be queried in process, which needs its sources",
             remedy="describe it as `plugin: {package: FOLDER}`, or `{main: FOLDER}`",
         )
-    return _obtain(_Recipe(spec, name, locked.load().builds(kubernetes)["kube-scheduler"], probe=True), progress)
+    return _obtain(_Recipe(spec, name, _pins(spec, name, kubernetes, progress), probe=True), progress)
 
 
 def _obtain(recipe: _Recipe, progress: Progress) -> Path:
@@ -140,14 +148,16 @@ def _obtain(recipe: _Recipe, progress: Progress) -> Path:
         if _in_cache(path):
             return path
         go = toolchain.obtain(group.minimum_go, locked.load().go, progress)
+        if other := recipe.other_minor(progress):
+            progress.note(f"{recipe.name}: {other}")
         with progress.step(
             f"build the {recipe.what} of {recipe.name} with Kubernetes {group.version} and Go {go.version}",
             why=f"its sources are new here; seconds where Go has compiled Kubernetes before, else {group.minutes} min",
         ):
-            made = recipe.build(go, work)
+            made = recipe.build(go, work, progress)
         if recipe.digest() != digest:
             raise CandidateError(
-                f"candidate {recipe.name}: its sources in {recipe.source} were changed while they were built",
+                f"candidate {recipe.name}: its sources in {recipe.spec.source} were changed while they were built",
                 remedy="run it again",
             )
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,9 +201,19 @@ class _Recipe:
         folders = (content(*_SHARED_PROBE_SOURCES), self.group.folder / _PROBE_SOURCES)
         return tuple({file.name: file for folder in folders for file in sorted(folder.glob("*.go"))}.values())
 
-    @property
-    def source(self) -> str:
-        return self.spec.package or self.spec.main or ""
+    def other_minor(self, progress: Progress) -> str:
+        """That its own go.mod names another minor version than it is compiled with, and what to do; "" if not so."""
+        try:
+            named = own_kubernetes(self.spec, name=self.name, progress=progress)
+        except CandidateError:  # the build says what is wrong
+            return ""
+        if named is None or named.rpartition(".")[0] == self.group.version.rpartition(".")[0]:
+            return ""
+        minor = named.removeprefix("v").rpartition(".")[0]
+        return (
+            f"its go.mod names Kubernetes {named}, and it is compiled with {self.group.version}, where names may have "
+            f"moved; `plugin: {{pins: own}}` or `--kubernetes {minor}` compiles it with {minor}"
+        )
 
     @property
     def _flags(self) -> tuple[str, ...]:
@@ -208,13 +228,13 @@ class _Recipe:
         sources = Sources.of(folder) if folder is not None else None
         parts = (
             __version__, machine(), self.group.digest, *self._flags, (self.group.folder / _TEMPLATE).read_text(),
-            "main" if self.spec.main else "package", *_registered(self.spec),
-            *((sources.package, sources.digest()) if sources else (self.source,)),
+            "main" if self.spec.main else "package", self.spec.pins, *_registered(self.spec),
+            *((sources.package, sources.digest()) if sources else (self.spec.source,)),
             *(file.read_text() for file in self.stand_in),
         )  # fmt: skip
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
-    def build(self, go: Go, work: Path) -> Path:
+    def build(self, go: Go, work: Path, progress: Progress) -> Path:
         for folder in ("tmp", "module", "empty"):
             (work / folder).mkdir()
         local = self.spec.folder
@@ -222,12 +242,17 @@ class _Recipe:
         run = _Go(go, self, sources, work)
         own = run.go_mod(sources.root / "go.mod") if sources.has_go_mod else None
         module = own["Module"]["Path"] if own else MODULE
-        run.write_module(own)
+        if local is None and self.spec.pins == "own":
+            remote = remote_module(self.spec.source, name=self.name, progress=progress)
+            run.write_module(as_requirement(remote, run.go_mod(remote.go_mod)), remote.folder / "go.sum")
+        else:
+            run.write_module(own, sources.root / "go.sum")
 
         package = f"{module}/{sources.package.removeprefix('./')}".removesuffix("/.")
         if local is None:
-            package = self.source.partition("@")[0]
-            run.go("get", *run.in_module, self.source, wrong=f"{self.source} could not be downloaded")
+            package = self.spec.source.partition("@")[0]
+            if self.spec.pins != "own":
+                run.go("get", *run.in_module, self.spec.source, wrong=f"{self.spec.source} could not be downloaded")
         target = package if local is None else sources.package
         if self.spec.package:
             target = f"{sources.package}/{GENERATED}"
@@ -238,12 +263,12 @@ class _Recipe:
         try:
             run.go("build", *self._flags, *run.in_module, "-o", str(made), target, wrong="its sources do not compile")
         except CandidateError as error:
-            if self.probe:
-                raise CandidateError(error.message, remedy=f"{error.remedy}{_STAND_IN_HAS}") from None
-            raise
+            hints = [_STAND_IN_HAS] if self.probe else []
+            hints += [f"; {other}"] if (other := self.other_minor(progress)) else []
+            raise CandidateError(error.message, remedy=f"{error.remedy}{''.join(hints)}") from None
         if not os.access(made, os.X_OK):  # of a package that is no program, Go writes an archive
             raise CandidateError(
-                f"candidate {self.name}: {self.source} has no func main",
+                f"candidate {self.name}: {self.spec.source} has no func main",
                 remedy="spec.plugin.main is for whole schedulers; for the plugin alone there is spec.plugin.package",
             )
         return made
@@ -261,13 +286,13 @@ class _Go:
         self._overlay: dict[str, str] = {}
         self.in_module = (f"-modfile={self._module / 'go.mod'}", f"-overlay={self._module / 'overlay.json'}")
 
-    def write_module(self, own: GoMod | None) -> None:
-        pinned, root = self._recipe.group.folder, self._sources.root
+    def write_module(self, own: GoMod | None, own_sums: Path) -> None:
+        pinned = self._recipe.group.folder
         (self._module / "go.mod").write_text(merge_go_mod(self.go_mod(pinned / "go.mod"), own))
-        sums = [file.read_text() for file in (pinned / "go.sum", root / "go.sum") if file.is_file()]
+        sums = [file.read_text() for file in (pinned / "go.sum", own_sums) if file.is_file()]
         (self._module / "go.sum").write_text(merge_go_sum(*sums))
-        if own is None:
-            self._overlay[str(root / "go.mod")] = str(self._module / "go.mod")
+        if not self._sources.has_go_mod:
+            self._overlay[str(self._sources.root / "go.mod")] = str(self._module / "go.mod")
         self._write_overlay()
 
     def write_main(self, package: str, module: str) -> None:
