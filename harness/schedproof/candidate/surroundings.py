@@ -345,6 +345,8 @@ class EntryPoint:
 
 
 def _entry_point(text: Any) -> Any:
+    if isinstance(text, Mapping):  # pydantic would read it as the dataclass
+        refuse([Wrong("wrong-type", f"expected module:function, found {shown(text)}", "write it as one text")])
     if not isinstance(text, Written):
         return text
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", text):
