@@ -210,7 +210,7 @@ claims: {profiles: core}         | .claims.profiles   | wrong-type          | `p
 claims: {profiles: [core, core]} | .claims.profiles[1] | duplicate           | keep one
 claims: {profiles: [plugin]}     | .claims.profiles[0] | contradiction       | leave it out
 claims: {features: [scale-fre]}  | .claims.features[0] | unknown-feature     | mean scale-free?
-claims: {features: [telepathy]}  | .claims.features[0] | unknown-feature     | clauses: both-cache-modes, declared-features
+claims: {features: [telepathy]}  | .claims.features[0] | unknown-feature     | clauses: both-cache-modes, decl
 claims: {features: [strict]}     | .claims.features[0] | claim-without-clause | add normalization
 claims: {examples: [{readings: {a: 1}, scores: {a: 1}}]} | .claims.examples | claim-without-clause | add
 claims: {profiles: [network-aware]} | .claims.network | missing-field       | metric: node_network

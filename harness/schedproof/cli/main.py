@@ -118,6 +118,10 @@ _COMMANDS = {
             "write a working scheduler to start from", "schedproof init extender my-scheduler"
         ),
         "check": ("check a candidate and show what it claims, without a cluster", "schedproof check candidate.yaml"),
+        "migrate-config": (
+            "print a scheduler configuration of a removed API version as v1, with what changed and why",
+            "schedproof migrate-config scheduler.yaml",
+        ),
         "cluster": ("start a cluster for experiments", "schedproof cluster up --nodes 3"),
     },
     "reference": {
@@ -236,6 +240,9 @@ def command_line() -> argparse.ArgumentParser:
     explain.add_argument("clauses", nargs="*", metavar="CLAUSE", help="id of a clause, such as network/flip")
     text = "what this minor version of Kubernetes, such as 1.37, asks of a scheduler: its feature gates"
     explain.add_argument("--minor", metavar="MINOR", help=text)
+
+    migrate = command("migrate-config", _migrate_config)
+    migrate.add_argument("file", type=Path, metavar="FILE", help="a KubeSchedulerConfiguration")
 
     schema = command("schema", _schema)
     files = ("candidate", "cluster", "workload", "report", "soak", "bench", "history")
@@ -426,6 +433,13 @@ def _explain(arguments: argparse.Namespace) -> int:
         texts.append("\n".join(explain_minor(arguments.minor)))
     say("\n\n".join(texts))
     return 0
+
+
+def _migrate_config(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.migrate_config import migrate_config
+
+    say(migrate_config(arguments.file))
+    return EXIT_PASSED
 
 
 def _schema(arguments: argparse.Namespace) -> int:

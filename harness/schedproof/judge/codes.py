@@ -100,7 +100,7 @@ CODES: Mapping[str, Code] = {
     ),
     "config-version-not-served": Code(
         "the configuration has an API version that this Kubernetes does not serve",
-        "change apiVersion to kubescheduler.config.k8s.io/v1, then compare the fields with Kubernetes' reference of it",
+        "`schedproof migrate-config FILE` prints it as kubescheduler.config.k8s.io/v1, with what changed and why",
     ),
     "control-inconclusive": Code(
         "the control did not show that a scheduler which ignores traffic fails",

@@ -37,8 +37,8 @@ def judge_config_version(history: History, _case: str) -> Finding:
         return failed(
             "config-version-not-served",
             f"its configuration has the API version {version}, but Kubernetes "
-            f"{history.run.versions.get('kubernetes', '')} serves {SERVED_VERSION} only; fix: use that version, and "
-            "check its fields",
+            f"{history.run.versions.get('kubernetes', '')} serves {SERVED_VERSION} only; fix: `schedproof "
+            "migrate-config FILE`",
         )
     return passed(f"its configuration has the API version {version}")
 
