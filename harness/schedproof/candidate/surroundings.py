@@ -346,7 +346,7 @@ class EntryPoint:
 
 def _entry_point(text: Any) -> Any:
     if isinstance(text, Mapping):  # pydantic would read it as the dataclass
-        refuse([Wrong("wrong-type", f"expected module:function, found {shown(text)}", "write it as one text")])
+        refuse([Wrong("wrong-type", "expected module:function, found a mapping", "write it as one text")])
     if not isinstance(text, Written):
         return text
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", text):
