@@ -23,6 +23,7 @@ from schedproof.documents.model import (
     Camel,
     Duration,
     File,
+    Flag,
     Listed,
     Mapped,
     Such,
@@ -142,6 +143,10 @@ class ClusterSpec:
     nodes: tuple[NodeSpec, ...]
     template: NodeSpec
     """The specification of nodes that join later; {n} in the name stands for a number."""
+    feature_gates: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+    """Of all of Kubernetes' programs, where they differ from the defaults."""
+    apis: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+    """By group and version: whether kube-apiserver serves it, where that differs from the default."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,6 +170,7 @@ def version(kubernetes: str) -> tuple[int, ...]:
 
 
 _Scalar = Annotated[Text, AsWritten()]
+_Switches = Mapping[str, Flag]
 _Scalars = Annotated[Mapping[str, Annotated[AnyText, Such("text")]], AsWritten()]
 
 
@@ -221,6 +227,14 @@ class Settings(Camel):
     """the properties of nodes; on kind only `labels`"""
     nodes: Annotated[Listed[NodeFields], Such("[{name: node-1}]")] = ()
     """embedded: the nodes, each with its differences from `node`; excludes `count`"""
+    feature_gates: Annotated[_Switches, Such("{GenericWorkload: true}")] = dataclasses.field(default_factory=dict)
+    """embedded: feature gates of kube-apiserver, kube-controller-manager and every kube-scheduler, that of the
+    candidate too
+    """
+    runtime_config: Annotated[_Switches, Such('{"scheduling.k8s.io/v1beta1": true}')] = dataclasses.field(
+        default_factory=dict
+    )
+    """embedded: APIs that kube-apiserver serves or not, against its default (its flag `--runtime-config`)"""
 
     @rule
     def _so_many(self, _: object) -> Iterator[Wrong]:
@@ -299,7 +313,10 @@ def load_spec(path: Path, *, count: int | None = None, kubernetes: str | None = 
         fix = "use unique names, or {n} for the node's number"
         raise DescriptorError([located(document, Wrong("duplicate", "two nodes have the same name", fix, ("spec",)))])
     interval = settings.scrape_interval or 0.25
-    return ClusterSpec(kubernetes or settings.kubernetes, interval, settings.device, nodes, template)
+    return ClusterSpec(
+        kubernetes or settings.kubernetes, interval, settings.device, nodes, template, settings.feature_gates,
+        settings.runtime_config,
+    )  # fmt: skip
 
 
 def load_kind_spec(path: Path, *, count: int | None = None, kubernetes: str | None = None) -> KindSpec:

@@ -5,7 +5,7 @@ import ssl
 from pathlib import Path
 
 from schedproof.daemons.certificates import Authority, KeyPair
-from schedproof.daemons.daemon import Host, flags, wait_http
+from schedproof.daemons.daemon import Host, flags, switches, wait_http
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import CONTROL_PLANE_READY
 from schedproof.foundation.private import make_private
@@ -90,6 +90,8 @@ def start_apiserver(
         "service-account-signing-key-file": signing,
         "allow-privileged": True,
         "profiling": False,
+        **host.gate_options,
+        **({"runtime-config": switches(host.apis)} if host.apis else {}),
     }
     if bare:
         options["disable-admission-plugins"] = "ServiceAccount,TaintNodesByCondition"

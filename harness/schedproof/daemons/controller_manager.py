@@ -20,11 +20,17 @@ _CONTROLLERS = (
 )  # fmt: skip
 
 
+_OF_GATES = {"GenericWorkload": "podgroup-protection-controller"}
+"""Controllers that exist only where a feature gate does. Without this one, no PodGroup can be deleted."""
+
+
 def start_controller_manager(host: Host, kubeconfig: Path) -> Process:
     """Start kube-controller-manager; returns at once. It waits for the apiserver, see `PATIENCE`."""
     options = {
         "kubeconfig": kubeconfig,
-        "controllers": ",".join(_CONTROLLERS),
+        "controllers": ",".join(
+            [*_CONTROLLERS, *(name for gate, name in _OF_GATES.items() if host.feature_gates.get(gate))]
+        ),
         "leader-elect": False,
         "bind-address": "127.0.0.1",
         "secure-port": host.ports.reserve(),
@@ -36,5 +42,6 @@ def start_controller_manager(host: Host, kubeconfig: Path) -> Process:
         # Simulated nodes do not fail. kwok stops renewing leases of some nodes that are removed and re-created at once:
         # after 50 s, the default, they would briefly be unreachable every minute, which wakes waiting pods.
         "node-monitor-grace-period": "8760h",
+        **host.gate_options,
     }
     return host.start("kube-controller-manager", ["kube-controller-manager", *flags(options)])

@@ -19,12 +19,23 @@ from schedproof.foundation.waiting import NotYet, wait_for
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """The environment of daemons: a sandbox, its ports, the binaries, and the folder of the logs."""
+    """The environment of daemons: a sandbox, its ports, the binaries, and the folder of the logs.
+
+    `feature_gates`: of Kubernetes' programs, where they differ from the defaults. `apis`: by group and version, whether
+    kube-apiserver serves it, where that differs from the default.
+    """
 
     sandbox: Sandbox
     ports: Ports
     binaries: Mapping[str, Path]
     logs: Path
+    feature_gates: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+    apis: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+
+    @property
+    def gate_options(self) -> dict[str, str]:
+        """The flag of Kubernetes' programs for the feature gates; none if all have their defaults."""
+        return {"feature-gates": switches(self.feature_gates)} if self.feature_gates else {}
 
     def start(
         self,
@@ -83,6 +94,11 @@ def flags(values: Mapping[str, object]) -> list[str]:
             text = str(item).lower() if isinstance(item, bool) else str(item)
             result.append(f"--{name}={text}")
     return result
+
+
+def switches(values: Mapping[str, bool]) -> str:
+    """Format `{"GenericWorkload": True}` as `GenericWorkload=true`, separated by commas."""
+    return ",".join(f"{name}={str(on).lower()}" for name, on in values.items())
 
 
 def wait_http(

@@ -70,6 +70,7 @@ def start_scheduler(
         "secure-port": port,
         "cert-dir": host.sandbox.scratch / name,
         "v": 2,
+        **host.gate_options,
         **more,
     }
     argv = [binary, *flags(options)]

@@ -50,6 +50,8 @@ class RunCluster(Model):
     """`embedded`, `kind` or `existing`."""
     minor: str = ""
     """The minor version of Kubernetes, such as `1.36`."""
+    feature_gates: dict[str, bool] = Field(default_factory=dict)
+    """Those that differ from the defaults of the version."""
     capabilities: list[str]
     """The capabilities of the cluster."""
     nodes: list[str] = Field(default_factory=list)

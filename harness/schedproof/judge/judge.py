@@ -29,16 +29,25 @@ def applies(clause: Clause, claims: Claims, cluster: RunCluster) -> Verdict | No
     """The verdict that needs no trial: not claimed, or impossible on this cluster. None if it must be tried."""
     if unclaimed := why_unclaimed(clause, claims):
         return _verdict(clause, "not-claimed", unclaimed, "not-claimed")
-    if clause.gate and cluster.minor and not (gate := load_gates()[clause.gate]).is_on(cluster.minor):
-        since = f"since {gate.since}" if gate.since else "in no version"
-        summary = f"Kubernetes {cluster.minor} does not have {clause.gate}, which is on by default {since}"
-        return _verdict(clause, "not-claimed", summary, "not-in-this-kubernetes")
+    if lacks := _gate_off(clause, cluster):
+        return _verdict(clause, "not-claimed", lacks, "not-in-this-kubernetes")
     if lacking := sorted(clause.needs - set(cluster.capabilities)):
         summary = f"this cluster lacks the capability {', '.join(lacking)}"
         return _verdict(clause, "skipped", summary, "capability-missing")
     if obstacle := clause.obstacle(claims, cluster):
         return _verdict(clause, "skipped", obstacle, "not-possible-here")
     return None
+
+
+def _gate_off(clause: Clause, cluster: RunCluster) -> str:
+    """That the feature of a clause is off in the cluster; "" if it is on, or the clause is about none."""
+    if not (clause.gate and cluster.minor):
+        return ""
+    gate = load_gates()[clause.gate]
+    if cluster.feature_gates.get(clause.gate, gate.is_on(cluster.minor)):
+        return ""
+    since = f"since {gate.since}" if gate.since else "in no version"
+    return f"{clause.gate} is off on Kubernetes {cluster.minor}; it is on by default {since}"
 
 
 def _verdict(

@@ -39,11 +39,12 @@ _NO_EFFECT = {
     "enableServiceLinks", "ephemeralContainers", "hostAliases", "hostIPC", "hostPID", "hostUsers",
     "hostname", "hostnameOverride", "imagePullSecrets", "nodeName", "os", "preemptionPolicy",
     "priority", "priorityClassName", "readinessGates", "restartPolicy", "runtimeClassName",
-    "schedulerName", "securityContext", "serviceAccount", "serviceAccountName", "setHostnameAsFQDN",
+    "schedulerName", "schedulingGroup", "securityContext", "serviceAccount", "serviceAccountName", "setHostnameAsFQDN",
     "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
 }  # fmt: skip
 """Fields that no filter of nodes reads. (An `os` is for admission and the kubelet; admission turns a runtime class into
-overhead, node selector and tolerations; priority acts through the queue and preemption.)
+overhead, node selector and tolerations; priority acts through the queue and preemption; a `schedulingGroup` lets its
+pods wait for one another: `core/gang` is about that.)
 """
 
 _CONTAINER = {
@@ -105,7 +106,7 @@ def _used(fields: Manifest) -> set[str]:
 
 def _fields(pod: Manifest, inventory: Inventory | None) -> Iterator[str]:
     modelled = _MODELLED if inventory is None else _MODELLED | {"resourceClaims"}
-    # Here schedulingGroup (GangScheduling) and what is to come turn up.
+    # Here what is to come turns up.
     yield from (f"spec.{field}" for field in sorted(_used(spec(pod)) - modelled - _NO_EFFECT))
     if inventory is not None:
         yield from dra.gaps(pod, inventory)

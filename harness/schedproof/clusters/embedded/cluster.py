@@ -105,7 +105,8 @@ class EmbeddedCluster:
     def _start(self, binaries: Mapping[str, Path], logs: Path | None) -> None:
         begin = time.monotonic()
         with self._timed("sandbox"):
-            self.host = self._closing.enter_context(opened_host(binaries, logs))
+            host = self._closing.enter_context(opened_host(binaries, logs))
+        self.host = dataclasses.replace(host, feature_gates=self.spec.feature_gates, apis=self.spec.apis)
         self._exporters = Exporters(self.host)
         self._closing.callback(self._exporters.close)
         self._labels = self._exporters.labels
