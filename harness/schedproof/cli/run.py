@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.cli.output import say
-from schedproof.foundation.console import open_console, tell
+from schedproof.foundation.console import INTERRUPTED, open_console, tell
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
@@ -17,8 +17,6 @@ from schedproof.foundation.private import new_results
 from schedproof.judge.own import is_own
 
 if TYPE_CHECKING:
-    import pytest
-
     from schedproof.run.document import Report
     from schedproof.run.launch import KeptCluster
     from schedproof.run.request import RunRequest
@@ -136,7 +134,8 @@ def run_request(
     _leave_pytest_alone()
     import pytest
 
-    from schedproof.report.run.live import LiveReport
+    from schedproof.report.run.outputs import outputs
+    from schedproof.run.events import Event, Finished
     from schedproof.run.handed import Handed
 
     options = ["-c", str(content("suites", "pytest.ini")), "--noconftest", "-p", "no:cacheprovider"]
@@ -146,9 +145,16 @@ def run_request(
     options.append(f"--sched-verbosity={verbosity}")
     if jobs > 1:
         options += ["-p", "xdist.plugin", f"-n{jobs}", "--max-worker-restart=0", "-p", "no:tmpdir"]
-    live = LiveReport(_result_of, verbosity, since)
-    code = pytest.main([*options, str(content("suites"))], plugins=[live, Handed(request, kept)])
-    return live.finish(code), live.result
+    events: list[Event] = []
+    handed = Handed(request, [*outputs(verbosity, since), events.append], kept)
+    code = pytest.main([*options, str(content("suites"))], plugins=[handed])
+    end = events[-1] if events else None
+    if isinstance(end, Finished) and (end.result.candidates or code != pytest.ExitCode.USAGE_ERROR):
+        return end.exit_code, end.result
+    if code != pytest.ExitCode.INTERRUPTED:  # pytest has printed the error
+        return EXIT_ERROR, None
+    tell(INTERRUPTED)
+    return EXIT_INTERRUPTED, None
 
 
 def _jobs(request: RunRequest) -> int:
@@ -160,12 +166,6 @@ def _jobs(request: RunRequest) -> int:
     if not settings.kind.light or settings.cluster_name or settings.keep_cluster:
         return 1
     return choose_jobs(request.candidates, request.clauses, request.profiles, Durations(settings.effort))
-
-
-def _result_of(config: pytest.Config) -> RunResult | None:
-    from schedproof.pytest_plugin.state import result_of  # pytest imports it, to rewrite its asserts: not before that
-
-    return result_of(config)
 
 
 def _leave_pytest_alone() -> None:

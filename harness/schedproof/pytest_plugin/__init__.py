@@ -2,7 +2,7 @@
 
 A suite's test has `@pytest.mark.clause("profile/name")` and takes the fixture `case`. It drives the stimulus and
 asserts nothing: when it returns, the record is judged, and the verdict is the test's outcome. `starting` reads
-options, `selection` chooses the tests, `trying` runs one, and `schedproof.run` has the session.
+options, `selection` chooses the tests, `trying` runs one, and `schedproof.run.engine` has the way of a run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.pytest_plugin.bench import add_bench_options, is_unnamed_benchmark
 from schedproof.pytest_plugin.selection import candidate_of, clause_of, in_order, name_own
-from schedproof.pytest_plugin.state import handed_of, request_of, result_of, session_of, tries_scheduler, verbosity_of
+from schedproof.pytest_plugin.state import engine_of, handed_of, request_of, tries_scheduler, verbosity_of
 from schedproof.run.options import CANDIDATE_HELP, add_options
 
 if TYPE_CHECKING:  # every run of pytest loads this module, also where no scheduler is tried
@@ -45,9 +45,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    if (session := session_of(config)) is None:
+    if (engine := engine_of(config)) is None:
         return []
-    settings = session.settings
+    settings = engine.settings
     return [f"schedproof: cluster {settings.cluster}, seed {settings.seed}, evidence in {settings.report}"]
 
 
@@ -63,33 +63,35 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    if session_of(item.config) is not None:
+    if engine_of(item.config) is not None:
         name_own(item)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    session, request, ours = session_of(config), request_of(config), [item for item in items if clause_of(item)]
-    if session is None or request is None or not ours:
+    engine, request, ours = engine_of(config), request_of(config), [item for item in items if clause_of(item)]
+    if engine is None or request is None or not ours:
         return
     handed = handed_of(config)
     only = handed.kept.only if handed is not None and handed.kept is not None else frozenset()
     kept = in_order(ours, request, only)
-    for candidate in request.candidates:
-        session.select(candidate, [clause_of(item) for item in kept if candidate_of(item) is candidate])
     config.hook.pytest_deselected(items=[item for item in ours if item not in kept])
     items[:] = [item for item in items if not clause_of(item)] + kept
+    engine.plan(
+        (candidate, [clause_of(item) for item in kept if candidate_of(item) is candidate])
+        for candidate in request.candidates
+    )
 
 
 @pytest.fixture
 def case(request: pytest.FixtureRequest, sched_candidate: Candidate) -> Iterator[Case]:
     """The stimulus of the test's clause for the candidate."""
-    session = session_of(request.config)
-    if session is None:
+    engine = engine_of(request.config)
+    if engine is None:
         pytest.skip("requires --sched-candidate FILE")
     from schedproof.pytest_plugin.trying import cases
 
-    yield from cases(session, request.node, sched_candidate)
+    yield from cases(engine, request.node, sched_candidate)
 
 
 @pytest.fixture
@@ -100,36 +102,28 @@ def replay() -> NoReturn:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    session = session_of(pyfuncitem.config)
-    if session is None or not clause_of(pyfuncitem):
+    engine = engine_of(pyfuncitem.config)
+    if engine is None or not clause_of(pyfuncitem):
         return (yield)
     from schedproof.pytest_plugin.trying import tried
 
-    return (yield from tried(session, pyfuncitem))
+    return (yield from tried(engine, pyfuncitem))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Set the exit code: 0 means that all claimed clauses were tried and passed, not only that no test failed."""
-    result = result_of(session.config)
+    engine = engine_of(session.config)
     if session.config.option.collectonly or hasattr(session.config, "workerinput"):
         return
-    if result is not None and result.candidates and exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = result.exit_code
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Close the session and write its results, also after Ctrl-C and internal errors."""
-    if (session := session_of(config)) is not None:
-        from schedproof.pytest_plugin.ending import end
-
-        end(session, getattr(config, "_benchmarksession", None))
+    if engine is not None and engine.result.candidates and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = engine.result.exit_code
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    session = session_of(config)
-    if session is not None and session.result.candidates and not config.option.collectonly:
+    engine = engine_of(config)
+    if engine is not None and engine.result.candidates and not config.option.collectonly:
         from schedproof.pytest_plugin.ending import summarize
 
         terminalreporter.section("schedproof")
-        summarize(session.result, verbosity=verbosity_of(config))
+        summarize(engine.result, verbosity=verbosity_of(config))

@@ -1,4 +1,4 @@
-"""The request and the session of a pytest run. Has few imports, because every run of pytest loads this module."""
+"""The request and the engine of a pytest run. Has few imports, because every run of pytest loads this module."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pytest
 from schedproof.run.handed import WORKER_INPUT, Handed
 
 if TYPE_CHECKING:  # a cluster's clients, in a run of pytest that tries no scheduler
+    from schedproof.run.engine import Engine
     from schedproof.run.request import RunRequest
-    from schedproof.run.result import RunResult
-    from schedproof.run.session import Session
 
-_session_key = pytest.StashKey["Session"]()
+JUDGED = "schedproof"
+"""The property of a test whose clause was judged: the outcome."""
+_engine_key = pytest.StashKey["Engine"]()
 _request_key = pytest.StashKey["RunRequest"]()
 
 
@@ -33,9 +34,9 @@ def sent_of(config: pytest.Config) -> bytes | None:
     return pickled
 
 
-def keep(config: pytest.Config, request: RunRequest, session: Session) -> None:
-    """Store the run's request and session for later hooks."""
-    config.stash[_request_key], config.stash[_session_key] = request, session
+def keep(config: pytest.Config, request: RunRequest, engine: Engine) -> None:
+    """Store the run's request and engine for later hooks."""
+    config.stash[_request_key], config.stash[_engine_key] = request, engine
 
 
 def request_of(config: pytest.Config) -> RunRequest | None:
@@ -43,15 +44,9 @@ def request_of(config: pytest.Config) -> RunRequest | None:
     return config.stash.get(_request_key, None)
 
 
-def session_of(config: pytest.Config) -> Session | None:
-    """Return the session of this pytest run; None without a candidate."""
-    return config.stash.get(_session_key, None)
-
-
-def result_of(config: pytest.Config) -> RunResult | None:
-    """Return the results of this pytest run so far; None without a candidate."""
-    session = session_of(config)
-    return session.result if session is not None else None
+def engine_of(config: pytest.Config) -> Engine | None:
+    """Return the engine of this pytest run; None without a candidate."""
+    return config.stash.get(_engine_key, None)
 
 
 def verbosity_of(config: pytest.Config) -> int:

@@ -2,86 +2,73 @@
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 from collections.abc import Generator, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.disk import naming_full_disk
 from schedproof.foundation.errors import SchedproofError
-from schedproof.judge.own import is_own
 from schedproof.judge.verdict import Verdict
 from schedproof.pytest_plugin.selection import candidate_of, clause_of
-from schedproof.run.dispatch import ENDED, Ended
-from schedproof.run.session import Session
+from schedproof.pytest_plugin.state import JUDGED
+from schedproof.run.engine import Begun, Engine
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.context import CaseOver
 
+_TRYING = pytest.StashKey[Generator[Begun | Verdict, None, None]]()
+"""The engine's generator of a test that has begun."""
 
-def cases(session: Session, item: pytest.Function, candidate: Candidate) -> Iterator[Case]:
+
+def cases(engine: Engine, item: pytest.Function, candidate: Candidate) -> Iterator[Case]:
     """Yield the stimulus of a test's clause for the candidate, and clean up afterwards."""
-    clause = clause_of(item)
-    try:
-        _skip_untried(session, item, clause)
-        yield session.begin(candidate, clause)
-        session.clean_up()
-        shown = session.shown
-        if (told := Ended(bool(shown.broken_by), clause in shown.ignored)) != Ended():
-            item.user_properties.append((ENDED, dataclasses.asdict(told)))
-    except SchedproofError as error:
-        _give_up(session, error)
+    trying = item.stash[_TRYING] = engine.try_clause(candidate, clause_of(item))
+    with _failing(engine), contextlib.closing(trying):
+        begun = next(trying, None)
+        if begun is None:
+            pytest.skip("not tried: an earlier clause did not pass (--fail-fast)")
+        if isinstance(begun, Verdict):
+            pytest.skip(f"{begun.outcome}: {begun.summary}")
+        if begun.hopeless:
+            item.obj = _nothing
+        yield begun.case
 
 
-def tried(session: Session, item: pytest.Function) -> Generator[None, object, object]:
+def tried(engine: Engine, item: pytest.Function) -> Generator[None, object, object]:
     """Run the test's function, in a wrapper of `pytest_pyfunc_call`, and report the verdict."""
-    clause, candidate = clause_of(item), candidate_of(item)
-    if session.hopeless:
-        item.obj = _nothing
-    try:
+    trying, failure = item.stash[_TRYING], None
+    with _failing(engine):
         try:
-            with naming_full_disk(session.settings.report):
-                result = yield
-        except CaseOver:
-            result = True
-        except AssertionError as error:
-            if not is_own(clause):
-                raise
-            session.asserted(str(error))
-            verdict = session.conclude(candidate, clause)
-            item.user_properties.append(("schedproof", verdict.as_json()))
-            raise
-        except SchedproofError as error:
-            session.trouble(str(error))
-            result = True
-        verdict = session.conclude(candidate, clause)
-    except SchedproofError as error:
-        session.result.error = session.result.error or error
-        _give_up(session, error)
-    item.user_properties.append(("schedproof", verdict.as_json()))
-    run = session.result
+            with naming_full_disk(engine.settings.report):
+                yield
+        except (AssertionError, CaseOver, SchedproofError) as error:
+            failure, verdict = error, trying.throw(error)
+        else:
+            verdict = next(trying)
+    assert isinstance(verdict, Verdict)
+    item.user_properties.append((JUDGED, verdict.outcome))
+    if isinstance(failure, AssertionError):
+        raise failure
+    candidate, clause, run = candidate_of(item), clause_of(item), engine.result
     _raise_outcome(verdict, run.reproduce(candidate, clause), run.reproduce_among(candidate, clause))
-    return result
+    return True
 
 
 def _nothing(**_fixtures: Any) -> None:
     """Replaces a test's function if the candidate is not running."""
 
 
-def _skip_untried(session: Session, item: pytest.Function, clause: str) -> None:
-    if session.leaves_out(candidate_of(item), clause):
-        pytest.skip("not tried: an earlier clause did not pass (--fail-fast)")
-    if (verdict := session.untried(candidate_of(item), clause)) is not None:
-        item.user_properties.append(("schedproof", verdict.as_json()))
-        pytest.skip(f"{verdict.outcome}: {verdict.summary}")
-
-
-def _give_up(session: Session, error: SchedproofError) -> NoReturn:
-    """End the whole run if the session has an error, otherwise fail this test."""
-    if session.result.error is not None:
-        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
-    pytest.fail(str(error), pytrace=False)
+@contextlib.contextmanager
+def _failing(engine: Engine) -> Iterator[None]:
+    """A context whose errors end the whole run if its result has an error, and otherwise fail this test."""
+    try:
+        yield
+    except SchedproofError as error:
+        if engine.result.error is not None:
+            pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+        pytest.fail(str(error), pytrace=False)
 
 
 def _raise_outcome(verdict: Verdict, *commands: str) -> None:

@@ -6,8 +6,7 @@ import collections
 import dataclasses
 from collections.abc import Iterable
 
-ENDED = "schedproof-ended"
-"""The property of a test with the fields of its `Ended`, if they are not the default ones."""
+from schedproof.run.events import Ended
 
 ATTACHING = 10.0
 """Seconds that one more instance of a candidate costs: its start, and the clauses at the end of every instance."""
@@ -34,19 +33,6 @@ class Task:
     seconds: float
     fresh: bool = False
     stands_on: frozenset[int] = frozenset()
-
-
-@dataclasses.dataclass(frozen=True)
-class Ended:
-    """What a worker tells of a test that has ended, as far as the choice of further tests depends on it.
-
-    Attributes:
-        binds_nothing: whether the candidate is known to bind nothing, by this test or another one.
-        ignored: whether the test has shown that the candidate ignores what it is about.
-    """
-
-    binds_nothing: bool = False
-    ignored: bool = False
 
 
 class Dispatcher:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 
+from schedproof.foundation.private import open_private
 from schedproof.report.run.soaked import leak_texts
 from schedproof.report.run.terminal import explain
 from schedproof.run.result import RunResult
+
+
+def write_junit(result: RunResult) -> None:
+    """Write junit.xml into the run's folder."""
+    with open(result.folder / "junit.xml", "wb", opener=open_private) as file:
+        ET.ElementTree(junit(result)).write(file, encoding="utf-8", xml_declaration=True)
 
 
 def junit(result: RunResult) -> ET.Element:

@@ -10,11 +10,10 @@ from schedproof.foundation.console import open_console
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.evidence import Scoring
 from schedproof.judge.verdict import Verdict
-from schedproof.report.run.conclusion import Conclusion
+from schedproof.report.run.conclusion import Conclusion, symbol
 from schedproof.report.run.decision_rows import decision_table
 from schedproof.report.run.page import print_page
 from schedproof.report.run.soaked import leak_texts
-from schedproof.report.run.symbols import symbol
 from schedproof.run.result import RunResult
 
 if TYPE_CHECKING:
