@@ -12,7 +12,7 @@ from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_UNPROVED
 from schedproof.pytest_plugin.ending import UnreportedEnding
-from schedproof.pytest_plugin.state import JUDGED
+from schedproof.pytest_plugin.trying import JUDGED
 from schedproof.run.engine import Engine
 from schedproof.run.events import Event, Finished
 from schedproof.run.launch import Settings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import os
 from pathlib import Path
@@ -79,7 +80,7 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
         )
     folder = (arguments.report or new_results()).absolute()
     folders = sources(find_candidates(arguments.candidates))
-    kept = KeptCluster()
+    kept, only = KeptCluster(), frozenset[str]()
     code = EXIT_PASSED
     try:
         for number in itertools.count(1):
@@ -87,16 +88,16 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
             options = {"report": folder / str(number), "jobs": 1}
             attempt = argparse.Namespace(**{**vars(arguments), **options})
             try:
-                code, result = _run_once(attempt, kept, since)
+                code, result = _run_once(attempt, kept, since, only)
             except UsageError as error:  # in a changed file: the next change may fix it
                 tell(str(error))
                 code, result = EXIT_ERROR, None
             if code == EXIT_INTERRUPTED:
                 break
             if result is not None and code != EXIT_ERROR:  # after an error there are no verdicts
-                kept.only = to_try_again(result)
+                only = to_try_again(result)
                 since = result.document()
-            scope = f"the clauses that did not pass ({', '.join(sorted(kept.only))})" if kept.only else "everything"
+            scope = f"the clauses that did not pass ({', '.join(sorted(only))})" if only else "everything"
             say(f"waiting for a change below {', '.join(map(str, sorted(folders)))} to try {scope} again; Ctrl-C ends")
             say(f"changed: {', '.join(path.name for path in changes.wait())}")
     except KeyboardInterrupt:
@@ -107,7 +108,10 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
 
 
 def _run_once(
-    arguments: argparse.Namespace, kept: KeptCluster | None = None, since: Report | None = None
+    arguments: argparse.Namespace,
+    kept: KeptCluster | None = None,
+    since: Report | None = None,
+    only: frozenset[str] = frozenset(),
 ) -> tuple[int, RunResult | None]:
     """The exit code, and the results."""
     from schedproof.run.request import RunRequest
@@ -116,7 +120,9 @@ def _run_once(
         lambda name: getattr(arguments, name.replace("-", "_")), arguments.candidates, Path.cwd()
     )
     jobs = arguments.jobs or _jobs(request)
-    return run_request(request, verbosity=arguments.verbosity, jobs=jobs, kept=kept, since=since)
+    return run_request(
+        dataclasses.replace(request, only=only), verbosity=arguments.verbosity, jobs=jobs, kept=kept, since=since
+    )
 
 
 def run_request(

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidate.descriptor.descriptor import Candidate, learn_secrets
+from schedproof.candidate.descriptor.descriptor import learn_secrets
 from schedproof.foundation.deadlines import WORKER_GONE
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.processes.interrupts import interrupt, interrupt_by, is_importing
 from schedproof.foundation.processes.sandbox_init import end_with_parent
 from schedproof.judge.catalogue import BINDS, CATALOGUE
+from schedproof.pytest_plugin.selection import candidate_of, clause_of
 from schedproof.run.dispatch import Dispatcher, Task
 from schedproof.run.durations import Durations
 from schedproof.run.engine import Engine
@@ -128,18 +129,16 @@ class Controller:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         places = {
-            (_candidate(item).name, marker.args[0]): index
+            (candidate_of(item).name, clause): index
             for index, item in enumerate(session.items)
-            if (marker := item.get_closest_marker("clause")) is not None and isinstance(item, pytest.Function)
+            if (clause := clause_of(item))
         }
         self._tests = {item.nodeid: self._test(index, item, places) for index, item in enumerate(session.items)}
 
     def _test(self, index: int, item: pytest.Item, places: Mapping[tuple[str, str], int]) -> Task:
-        marker = item.get_closest_marker("clause")
-        if marker is None or not isinstance(item, pytest.Function):
+        if not clause_of(item):
             return Task(index, "", first=False, last=False, seconds=0.0)
-        clause = CATALOGUE[marker.args[0]]
-        candidate = _candidate(item)
+        clause, candidate = CATALOGUE[clause_of(item)], candidate_of(item)
         return Task(
             index, candidate.name, first=clause.id == BINDS, last=clause.last,
             seconds=self._durations.expected(candidate, clause), fresh=clause.fresh,
@@ -179,7 +178,7 @@ class Controller:
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
         if error is not None:
-            self._instances.fail(HostError(f"a worker process died: {error}"))
+            self._engine.result.fail(HostError(f"a worker process died: {error}"))
         elif (result := node.workeroutput.get(_KEY)) is not None:
             self._instances.add_result(result)
         if self._engine.result.error is not None:
@@ -198,11 +197,6 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         self._instances.finish()
-
-
-def _candidate(item: pytest.Function) -> Candidate:
-    candidate: Candidate = item.callspec.params["sched_candidate"]  # type: ignore[assignment]
-    return candidate
 
 
 class _Scheduling:

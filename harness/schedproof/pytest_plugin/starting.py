@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,8 @@ from schedproof.foundation.progress import ConsoleProgress, SilentProgress
 from schedproof.foundation.streams import steady_streams
 from schedproof.pytest_plugin.bench import BenchPlugin
 from schedproof.pytest_plugin.parallel import Controller, Worker, is_controller, sent_request
-from schedproof.pytest_plugin.state import handed_of, keep, sent_of, verbosity_of
+from schedproof.pytest_plugin.state import handed_of, sent_of, verbosity_of
+from schedproof.pytest_plugin.trying import Trying
 from schedproof.run.engine import Engine
 from schedproof.run.folders import require_space
 from schedproof.run.handed import Handed
@@ -27,24 +27,22 @@ def start(config: pytest.Config) -> None:
         pytest.UsageError: a candidate, an option, or their combination is invalid.
     """
     named = [from_ini(config, text) for text in config.getoption("--sched-candidate")]
-    handed = handed_of(config)
+    handed, sent = handed_of(config), sent_of(config)
     try:
-        request = handed.request if handed is not None else _request(config, named)
+        if handed is not None:
+            request = handed.request
+        elif sent is not None:
+            request = sent_request(sent)
+        else:
+            request = RunRequest.from_options(
+                lambda name: config.getoption(f"--sched-{name}"), named, config.invocation_params.dir
+            )
         _start(config, request, handed)
     except SchedproofError as error:
         raise pytest.UsageError(str(error)) from error
     if named:
         plugin = BenchPlugin(config, named, request.settings.report, request.settings.seed)
         config.pluginmanager.register(plugin, "schedproof.bench")
-
-
-def _request(config: pytest.Config, named: list[str]) -> RunRequest:
-    def value_of(name: str) -> Any:
-        return config.getoption(f"--sched-{name}")
-
-    if (sent := sent_of(config)) is not None:
-        return sent_request(sent)
-    return RunRequest.from_options(value_of, named, config.invocation_params.dir)
 
 
 def _start(config: pytest.Config, request: RunRequest, handed: Handed | None) -> None:
@@ -58,17 +56,17 @@ def _start(config: pytest.Config, request: RunRequest, handed: Handed | None) ->
     session = Session(settings, progress, handed.kept if handed is not None else None)
     if settings.cluster_number:
         worker = Worker(session)
+        engine = Engine(session, [worker.send])
         plugins.register(worker, "schedproof.worker")
-        keep(config, request, Engine(session, [worker.send]))
-        return
-    from schedproof.pytest_plugin.ending import Ending, UnreportedEnding
-    from schedproof.report.run.outputs import outputs
+    else:
+        from schedproof.pytest_plugin.ending import Ending, UnreportedEnding
+        from schedproof.report.run.outputs import outputs
 
-    engine = Engine(session, handed.outputs if handed is not None else outputs())
-    keep(config, request, engine)
+        engine = Engine(session, handed.outputs if handed is not None else outputs())
+        plugins.register(Ending(engine) if handed is None else UnreportedEnding(engine), "schedproof.ending")
     if is_controller(config):
         plugins.register(Controller(engine, request, config.getoption("numprocesses")), "schedproof.controller")
-    plugins.register(Ending(engine) if handed is None else UnreportedEnding(engine), "schedproof.ending")
+    plugins.register(Trying(engine, request), "schedproof.trying")
 
 
 def from_ini(config: pytest.Config, text: str) -> str:

@@ -1,21 +1,10 @@
-"""The request and the engine of a pytest run. Has few imports, because every run of pytest loads this module."""
+"""The options of a pytest run, and its origin. Has few imports, because every run of pytest loads this module."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import pytest
 
 from schedproof.run.handed import WORKER_INPUT, Handed
-
-if TYPE_CHECKING:  # a cluster's clients, in a run of pytest that tries no scheduler
-    from schedproof.run.engine import Engine
-    from schedproof.run.request import RunRequest
-
-JUDGED = "schedproof"
-"""The property of a test whose clause was judged: the outcome."""
-_engine_key = pytest.StashKey["Engine"]()
-_request_key = pytest.StashKey["RunRequest"]()
 
 
 def tries_scheduler(config: pytest.Config) -> bool:
@@ -32,21 +21,6 @@ def sent_of(config: pytest.Config) -> bytes | None:
     """Return the pickled request of the controller, in a worker of pytest-xdist; None elsewhere."""
     pickled: bytes | None = getattr(config, "workerinput", {}).get(WORKER_INPUT)
     return pickled
-
-
-def keep(config: pytest.Config, request: RunRequest, engine: Engine) -> None:
-    """Store the run's request and engine for later hooks."""
-    config.stash[_request_key], config.stash[_engine_key] = request, engine
-
-
-def request_of(config: pytest.Config) -> RunRequest | None:
-    """Return the request of this pytest run; None without a candidate."""
-    return config.stash.get(_request_key, None)
-
-
-def engine_of(config: pytest.Config) -> Engine | None:
-    """Return the engine of this pytest run; None without a candidate."""
-    return config.stash.get(_engine_key, None)
 
 
 def verbosity_of(config: pytest.Config) -> int:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.foundation.disk import naming_full_disk
 from schedproof.foundation.errors import SchedproofError
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import applies, dependent, judge
@@ -142,7 +141,7 @@ class Engine:
         """End a case, judge its record, and find out what follows."""
         trial, clause, progress = case.trial, CATALOGUE[case.clause], self.session.progress
         verdicts = self.result.candidates[trial.candidate.name].verdicts
-        with self._ending_the_run(), naming_full_disk(self.settings.report):
+        with self.result.failing():
             if clause.last and not trial.is_over and not trial.shown.broken_by:
                 last_round(case)
             case.end()
@@ -161,19 +160,10 @@ class Engine:
     def _clean_up(self, case: Case, verdict: Verdict | None) -> None:
         """Restore the cluster's state before the case. Where that fails, nothing more can be tried on this cluster."""
         if self.result.error is None:
-            with self._ending_the_run():
+            with self.result.failing():
                 follow_up.close(case, verdict)
         shown = case.trial.shown
         self.emit(Ended(binds_nothing=bool(shown.broken_by), ignored=case.clause in shown.ignored))
-
-    @contextlib.contextmanager
-    def _ending_the_run(self) -> Iterator[None]:
-        """A context whose errors end the run."""
-        try:
-            yield
-        except SchedproofError as error:
-            self.result.error = self.result.error or error
-            raise
 
 
 @contextlib.contextmanager

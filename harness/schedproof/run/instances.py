@@ -52,11 +52,7 @@ class Instances:
         for name, error in dumped["candidates"].items():
             self._result.candidates[name].error = CandidateError(error["message"], remedy=error["remedy"])
         if (error := dumped["error"]) is not None:
-            self.fail(HostError(error["message"], remedy=error["remedy"]))
-
-    def fail(self, error: SchedproofError) -> None:
-        """Record that the run was aborted. The first reason is kept."""
-        self._result.error = self._result.error or error
+            self._result.fail(HostError(error["message"], remedy=error["remedy"]))
 
     def finish(self) -> None:
         """Give each candidate its verdicts, in the order in which they were selected."""

@@ -58,12 +58,8 @@ class Session:
         if self.result.error is not None:
             raise self.result.error
         if self._cluster is None:
-            try:
-                with naming_full_disk(self.settings.report):
-                    self._start_cluster()
-            except SchedproofError as error:
-                self.result.error = error
-                raise
+            with self.result.failing():
+                self._start_cluster()
         assert self._cluster is not None
         return self._cluster
 
@@ -142,12 +138,9 @@ class Session:
         trial, self._trial = self._trial, None
         if trial is None:
             return
-        try:
-            with naming_full_disk(self.settings.report):
-                trial.close()
-        except SchedproofError as error:
-            # Its last acts could not be recorded. Everything is down all the same, and the run has its reason to fail.
-            self.result.error = self.result.error or error
+        # If its last acts cannot be recorded, everything is down all the same, and the run has its reason to fail.
+        with contextlib.suppress(SchedproofError), self.result.failing():
+            trial.close()
         # The record is no longer needed; with `--watch`, a process has many.
         del trial
         gc.unfreeze()
@@ -171,9 +164,7 @@ class Session:
         if self.result.exit_code in (EXIT_FAILED, EXIT_ERROR):
             cluster.export_logs(self.settings.cluster_logs / "exported")
         begin = time.monotonic()
-        try:
+        # If something may be left, what was judged is judged all the same, and the run has its reason to fail.
+        with contextlib.suppress(SchedproofError), self.result.failing():
             cluster.close()
-        except SchedproofError as error:
-            # Something may be left. What was judged is judged all the same, and the run has its reason to fail.
-            self.result.error = self.result.error or error
         self.result.timings["close"] = time.monotonic() - begin

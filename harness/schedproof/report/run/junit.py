@@ -40,13 +40,8 @@ def junit(result: RunResult) -> ET.Element:
             else:
                 continue
             message = "\n".join(filter(None, (titles.get(verdict.clause), verdict.summary)))
-            ET.SubElement(case, kind, type=verdict.code, message=_text(message)).text = _text(
-                explain(
-                    verdict,
-                    result.reproduce(tested.candidate, verdict.clause),
-                    result.reproduce_among(tested.candidate, verdict.clause),
-                )
-            )
+            found = ET.SubElement(case, kind, type=verdict.code, message=_text(message))
+            found.text = _text(explain(result, tested.candidate, verdict))
         if (soaked := tested.soaked) is not None:
             case = ET.SubElement(suite, "testcase", classname=tested.candidate.name, name="leaks")
             if text := "\n".join(leak_texts(soaked)) or soaked.unproved:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from schedproof.foundation.disk import FREE_SPACE
-from schedproof.foundation.errors import HostError
-from schedproof.foundation.private import make_private
+from schedproof.foundation.disk import writing_report
 from schedproof.report.run.github import append_summary
 from schedproof.report.run.html import write_html
 from schedproof.report.run.json_files import write_json
@@ -42,15 +40,8 @@ def _at_end(write: Callable[[RunResult], None]) -> Handler:
     """Return the output that writes the result of a run, unless it is empty."""
 
     def output(event: Event) -> None:
-        if not isinstance(event, Finished) or event.result.is_empty:
-            return
-        try:
-            make_private(event.result.folder)
-            write(event.result)
-        except OSError as error:
-            raise HostError(
-                f"cannot write the report to {event.result.folder}: {error.strerror}",
-                remedy=FREE_SPACE,
-            ) from error
+        if isinstance(event, Finished) and not event.result.is_empty:
+            with writing_report(event.result.folder):
+                write(event.result)
 
     return output
