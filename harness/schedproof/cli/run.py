@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.cli.output import say
-from schedproof.foundation.console import INTERRUPTED, open_console, tell
+from schedproof.foundation.console import open_console, tell
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
@@ -30,7 +30,10 @@ def run_suites(arguments: argparse.Namespace) -> int:
             f"--clause {own[0]}: a test of your own is run by pytest; this command tries the catalogue's clauses",
             remedy=f"pytest --sched-candidate=CANDIDATE --sched-clause={own[0]}",
         )
-    since = _earlier(arguments)
+    from schedproof.report.run.changes import load_report
+
+    # Read before anything is started: this run is compared with it.
+    since = load_report(arguments.since) if arguments.since is not None else None
     if arguments.watch:
         return _watch(arguments, since)
     if arguments.repeat == 1:
@@ -52,15 +55,6 @@ def normalize(arguments: argparse.Namespace) -> int:
     if not arguments.profile and not arguments.clause:
         arguments.profile = ["normalization"]
     return run_suites(arguments)
-
-
-def _earlier(arguments: argparse.Namespace) -> Report | None:
-    """The run that this run is compared with, read before anything is started; None if none is named."""
-    if arguments.since is None:
-        return None
-    from schedproof.report.run.changes import load_report
-
-    return load_report(arguments.since)
 
 
 def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
@@ -157,10 +151,9 @@ def run_request(
     end = events[-1] if events else None
     if isinstance(end, Finished) and (end.result.candidates or code != pytest.ExitCode.USAGE_ERROR):
         return end.exit_code, end.result
-    if code != pytest.ExitCode.INTERRUPTED:  # pytest has printed the error
-        return EXIT_ERROR, None
-    tell(INTERRUPTED)
-    return EXIT_INTERRUPTED, None
+    if code == pytest.ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
+    return EXIT_ERROR, None  # pytest has printed the error
 
 
 def _jobs(request: RunRequest) -> int:

@@ -70,15 +70,18 @@ class Engine:
         """
         if self._leaves_out(candidate, clause):
             return
-        cluster = describe_cluster(self.session.cluster)  # the first clause starts it
-        verdict = applies(CATALOGUE[clause], candidate.claims, cluster) or self._dependent(candidate, clause)
+        cluster = self.session.cluster  # started by the first clause
+        verdict = applies(CATALOGUE[clause], candidate.claims, describe_cluster(cluster))
+        if verdict is None:
+            trial = self.session.trial(candidate)  # attached by its first clause
+            verdict = _dependent(trial, clause)
         if verdict is not None:
             self.result.candidates[candidate.name].verdicts.append(verdict)
             self.emit(Judged(candidate=candidate.name, verdict=verdict))
             yield verdict
             return
         began = time.monotonic()
-        begun = self._begin(self.session.trial(candidate), clause)  # its first clause attaches it
+        begun = _begin(trial, clause)
         try:
             with _on_record(begun.case):
                 yield begun
@@ -109,34 +112,6 @@ class Engine:
         stopped = self.settings.fail_fast and any(verdict.did_not_pass for verdict in verdicts)
         return stopped and not (CATALOGUE[clause].last and self.session.is_attached(candidate))
 
-    def _dependent(self, candidate: Candidate, clause: str) -> Verdict | None:
-        """The verdict on a clause that is not tried because of what the candidate has shown; None if it is tried."""
-        trial = self.session.trial(candidate)
-        if CATALOGUE[clause].needs_bindings and trial.attachment.start_error is not None:
-            follow_up.try_no_more(trial, "core/alive")
-        waits_for = trial.shown.waits_for(CATALOGUE[clause])
-        return dependent(CATALOGUE[clause], waits_for) if waits_for else None
-
-    def _begin(self, trial: Trial, clause: str) -> Begun:
-        # The record grows with the run, and each full garbage collection would go through it again: the taps, which
-        # are on the candidate's path, would not respond for seconds on a busy machine.
-        gc.freeze()
-        shown = trial.shown
-        hopeless = bool(shown.broken_for(CATALOGUE[clause]))
-        if not shown.broken_by:  # otherwise the run ends before the candidate had the time to report on another pod
-            trial.create_long_waiting()
-        case = Case(trial, clause)
-        try:
-            if not CATALOGUE[clause].at_start:
-                trial.attachment.restart_if_ended()
-        except SchedproofError as error:
-            # Nothing that needs it can be shown any more; that it has ended is judged by itself.
-            hopeless = True
-            never = trial.attachment.start_error is not None
-            what = "does not start (see core/alive)" if never else f"has ended, and does not start again: {error}"
-            case.trouble(f"the candidate {what}")
-        return Begun(case, hopeless)
-
     def _judge(self, case: Case, began: float) -> Verdict:
         """End a case, judge its record, and find out what follows."""
         trial, clause, progress = case.trial, CATALOGUE[case.clause], self.session.progress
@@ -164,6 +139,35 @@ class Engine:
                 follow_up.close(case, verdict)
         shown = case.trial.shown
         self.emit(Ended(binds_nothing=bool(shown.broken_by), ignored=case.clause in shown.ignored))
+
+
+def _dependent(trial: Trial, clause: str) -> Verdict | None:
+    """The verdict on a clause that is not tried because of what the candidate has shown; None if it is tried."""
+    if CATALOGUE[clause].needs_bindings and trial.attachment.start_error is not None:
+        follow_up.try_no_more(trial, "core/alive")
+    waits_for = trial.shown.waits_for(CATALOGUE[clause])
+    return dependent(CATALOGUE[clause], waits_for) if waits_for else None
+
+
+def _begin(trial: Trial, clause: str) -> Begun:
+    # The record grows with the run, and each full garbage collection would go through it again: the taps, which
+    # are on the candidate's path, would not respond for seconds on a busy machine.
+    gc.freeze()
+    shown = trial.shown
+    hopeless = bool(shown.broken_for(CATALOGUE[clause]))
+    if not shown.broken_by:  # otherwise the run ends before the candidate had the time to report on another pod
+        trial.create_long_waiting()
+    case = Case(trial, clause)
+    try:
+        if not CATALOGUE[clause].at_start:
+            trial.attachment.restart_if_ended()
+    except SchedproofError as error:
+        # Nothing that needs it can be shown any more; that it has ended is judged by itself.
+        hopeless = True
+        never = trial.attachment.start_error is not None
+        what = "does not start (see core/alive)" if never else f"has ended, and does not start again: {error}"
+        case.trouble(f"the candidate {what}")
+    return Begun(case, hopeless)
 
 
 @contextlib.contextmanager

@@ -33,14 +33,9 @@ class Session:
         self._kept = kept
         self.settings = settings
         self.result = RunResult(
-            seed=settings.seed,
-            cluster=settings.cluster,
-            folder=settings.report,
-            options=settings.options,
-            effort=settings.effort,
-            allow_skipped=settings.allow_skipped,
-            started=datetime.datetime.now(datetime.UTC),
-        )
+            settings.seed, settings.cluster, settings.report, options=settings.options, effort=settings.effort,
+            allow_skipped=settings.allow_skipped, started=datetime.datetime.now(datetime.UTC),
+        )  # fmt: skip
         self._began_at = time.monotonic()
         self.progress = progress
         self._cluster: Cluster | None = None
@@ -86,36 +81,30 @@ class Session:
         Raises:
             SchedproofError: it cannot be brought up; the same error again at every further call.
         """
-        result = self.result.candidates[candidate.name]
+        result, settings = self.result.candidates[candidate.name], self.settings
         if result.error is not None:
             raise result.error
         if self._trial is not None and self._trial.candidate is not candidate:
             self._close_trial()
         if self._trial is None:
-            folder, self.instance = new_folder(self.settings, candidate.name)
+            folder, self.instance = new_folder(settings, candidate.name)
             cluster = self.cluster
             try:
-                with naming_full_disk(self.settings.report):
+                with naming_full_disk(settings.report):
                     self._compile(candidate, cluster)
                     with self.progress.step(f"attaching {candidate.name}"):
                         self._trial = Trial(
-                            cluster,
-                            candidate,
-                            folder,
-                            self.settings.seed,
-                            self.settings.deploy,
-                            self.settings.effort,
-                            keep_going=self.settings.keep_going,
-                        )
+                            cluster, candidate, folder, settings.seed, settings.deploy, settings.effort,
+                            keep_going=settings.keep_going,
+                        )  # fmt: skip
                     result.soak = self._trial.soak
                     if result.soak is not None:
                         result.soak.tell = self.progress.note
-                    self._trial.recorder.add(
-                        Selected(clauses=list(result.selected), allow_skipped=self.settings.allow_skipped)
-                    )
+                    selected = Selected(clauses=list(result.selected), allow_skipped=settings.allow_skipped)
+                    self._trial.recorder.add(selected)
             except SchedproofError as error:
                 result.error = error
-                if DiskSpace(self.settings.report).exit_error() is not None:  # nor is there space for any other's
+                if DiskSpace(settings.report).exit_error() is not None:  # nor is there space for any other's
                     self.result.error = error
                 raise
             self.result.timings[f"attach {candidate.name}"] = self._trial.attach_seconds
