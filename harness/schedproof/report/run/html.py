@@ -75,7 +75,11 @@ def render(result: RunResult) -> str:
         },
         script=script,
         script_digest=templating.digest(script),
-        speeds=list(_search_speeds(result)),
+        speeds=[
+            f"{name} on surface {speed}"
+            for name, tested in result.candidates.items()
+            for speed in search_speeds(tested.verdicts)
+        ],
         soaks=list(_soaks(result)),
         with_guarantees=_with_guarantees,
         passes_alone=PASSES_ALONE,
@@ -207,12 +211,6 @@ def _failures(result: RunResult) -> list[_Failure]:
         if has_section(verdict)
     ]
     return sorted(found, key=lambda failure: not failure.verdict.fails_run)
-
-
-def _search_speeds(result: RunResult) -> Iterator[str]:
-    for name, tested in result.candidates.items():
-        for speed in search_speeds(tested.verdicts):
-            yield f"{name} on surface {speed}"
 
 
 @dataclasses.dataclass(frozen=True)

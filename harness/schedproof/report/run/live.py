@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.clusters.kinds import KINDS
 from schedproof.foundation.console import INTERRUPTED, open_console, tell
 from schedproof.foundation.counted import counted
@@ -50,10 +49,14 @@ class LiveReport:
                 self._show_end(event)
 
     def _show_plan(self, result: RunResult) -> None:
-        claimed = _to_judge(result)
+        candidates = result.candidates.values()
+        selected = [(tested.candidate, clause) for tested in candidates for clause in tested.selected]
+        claimed = [trial for trial in selected if not why_unclaimed(CATALOGUE[trial[1]], trial[0].claims)]
         self._in_all = len(claimed)
+        always = sum(CATALOGUE[clause].always for _, clause in claimed)
+        of_them = f" ({always} of them in every run)" if always and any(t.not_asked_for for t in candidates) else ""
         expected = expect(claimed, Durations(result.effort)).text(result.jobs)
-        text = f"{counted(self._in_all, 'clause')} to judge{_always(result)}, {expected}; seed {result.seed}"
+        text = f"{counted(self._in_all, 'clause')} to judge{of_them}, {expected}; seed {result.seed}"
         self._console.print(text, highlight=False)
 
     def _show(self, event: Judged) -> None:
@@ -93,17 +96,3 @@ class LiveReport:
         text = more_jobs(result.jobs, time.monotonic() - self._begin, self._idleness.share(), longest)
         if text and KINDS[result.cluster].light:
             yield text
-
-
-def _to_judge(result: RunResult) -> list[tuple[Candidate, str]]:
-    """Return pairs of a candidate and a selected clause that it claims."""
-    trials = [(tested.candidate, clause) for tested in result.candidates.values() for clause in tested.selected]
-    return [trial for trial in trials if not why_unclaimed(CATALOGUE[trial[1]], trial[0].claims)]
-
-
-def _always(result: RunResult) -> str:
-    """Say how many clauses are judged in every run; "" if the run judges all claimed clauses anyway."""
-    if not any(tested.not_asked_for for tested in result.candidates.values()):
-        return ""
-    always = sum(CATALOGUE[clause].always for _, clause in _to_judge(result))
-    return f" ({always} of them in every run)" if always else ""
