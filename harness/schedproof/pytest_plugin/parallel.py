@@ -168,7 +168,7 @@ class Controller:
         if report.when == "teardown":
             text = sent.get(_ENDED)
             ended = Ended.model_validate_json(str(text)) if text else Ended(binds_nothing=not report.passed)
-            self._dispatcher.ended(test, ended)
+            self._dispatcher.ended(test, binds_nothing=ended.binds_nothing, ignored=ended.ignored)
         elif (text := sent.get(_JUDGED)) is not None:
             judged = Judged.model_validate_json(str(text))
             self._instances.add(judged)

@@ -6,8 +6,6 @@ import collections
 import dataclasses
 from collections.abc import Iterable
 
-from schedproof.run.events import Ended
-
 ATTACHING = 10.0
 """Seconds that one more instance of a candidate costs: its start, and the clauses at the end of every instance."""
 
@@ -78,11 +76,11 @@ class Dispatcher:
         """Whether a worker may get a test later that is held back now, because other workers try what it depends on."""
         return any(other != worker and test.index not in self._ignored for test, other in self._trying.items())
 
-    def ended(self, test: Task, shown: Ended) -> None:
+    def ended(self, test: Task, *, binds_nothing: bool = False, ignored: bool = False) -> None:
         """Note that a test has ended. Further instances start only if the first test shows no lack of Bindings."""
-        if test.first and shown.binds_nothing:
+        if test.first and binds_nothing:
             self._alone.add(test.candidate)
-        if shown.ignored:
+        if ignored:
             self._ignored.add(test.index)
         else:
             self._trying.pop(test, None)

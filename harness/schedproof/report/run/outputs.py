@@ -27,11 +27,7 @@ def outputs(verbosity: int | None = None, since: Report | None = None) -> list[H
 
 
 def write_files(result: RunResult) -> None:
-    """Write the files of a run that has ended.
-
-    Raises:
-        HostError: its folder cannot be written.
-    """
+    """Write the files of a run that has ended. Raises HostError if its folder cannot be written."""
     for output in outputs():
         output(Finished(result))
 
