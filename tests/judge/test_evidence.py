@@ -13,13 +13,11 @@ from schedproof.judge.rulings.decisions import decision_table
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.timeline import log_tails, timeline
 from schedproof.oracle.reason import Reason
-from schedproof.report.run.terminal import explain
 
 from .histories import CONTROL, CONTROL_USER, NODES, HistoryBuilder
-from .verdicts import verdict_of
+from .verdicts import explained, verdict_of
 
 CASE = "network/least-traffic"
-AGAIN = f"schedproof run mine --clause {CASE}"
 PER_NODE = {
     "node-1": (),
     "node-2": (
@@ -98,7 +96,7 @@ def test_decision_has_all_that_adds_up_to_what_the_pod_needs_and_what_is_free() 
         ({"cpu": "600m"}, False), ({"cpu": "700m"}, True),
     ]  # fmt: skip
     assert decision.needed == {"cpu": "1000m"}
-    text = " ".join(explain(verdict_of(CASE, "required", "failed", "", {"decisions": [decision]}), AGAIN).split())
+    text = " ".join(explained(verdict_of(CASE, "required", "failed", "", {"decisions": [decision]})).split())
     assert "requests cpu 300m; init container cpu 600m; sidecar cpu 700m; in all cpu 1000m" in text
     assert "yes: cpu 4000m free of 4000m" in text
 
@@ -109,7 +107,7 @@ def test_decision_has_what_was_varied_on_its_pod() -> None:
     h.records[-2]["varied"] = ["3 containers", "limits (higher)"]
     h.bind("probe-1", "node-1")
     assert table(h).varied == ["3 containers", "limits (higher)"]
-    text = explain(verdict_of(CASE, "required", "failed", "", {"decisions": [table(h)]}), AGAIN)
+    text = explained(verdict_of(CASE, "required", "failed", "", {"decisions": [table(h)]}))
     assert "requests cpu 2; varied: 3 containers, limits (higher)" in " ".join(text.split())
 
 
@@ -259,7 +257,7 @@ def test_explanation_has_the_guarantee_the_finding_and_the_evidence() -> None:
         "timeline": ["+0.010s  it began"],
         "logs": {"candidate": ["panic: no nodes"]},
     }
-    text = explain(verdict_of(CASE, "required", "failed", "1 of 12 probes was wrong", evidence), AGAIN)
+    text = explained(verdict_of(CASE, "required", "failed", "1 of 12 probes was wrong", evidence))
     for part in (
         "network/least-traffic: failed",
         "guarantee: Among the feasible nodes, the node with the least traffic gets the pod, whichever node that is.",
@@ -272,13 +270,13 @@ def test_explanation_has_the_guarantee_the_finding_and_the_evidence() -> None:
         "+0.010s  it began",
         "last log lines of candidate:",
         "panic: no nodes",
-        f"reproduce: {AGAIN}",
+        "reproduce: schedproof run ",
     ):
         assert part in text
 
 
 def test_scores_equal_for_all_nodes_are_omitted() -> None:
-    text = explain(verdict_of(CASE, "required", "failed", "", {"decisions": [table(decided())]}), AGAIN)
+    text = explained(verdict_of(CASE, "required", "failed", "", {"decisions": [table(decided())]}))
     assert "score total" in text
     assert "NodeResourcesFit" not in text
 
@@ -289,7 +287,7 @@ def test_shown_text_is_not_interpreted_as_markup(text: str) -> None:
     for row in decision["nodes"]:
         row |= {"reasons": [text], "feasible": False}
     evidence = {"decisions": [decision], "timeline": [text], "logs": {text: [text]}}
-    shown = explain(verdict_of(CASE, "required", "failed", text, evidence), AGAIN)
+    shown = explained(verdict_of(CASE, "required", "failed", text, evidence))
     assert f"finding:   {text}\n" in shown
     assert f"no: {text}" in shown
     assert f"  {text}\n" in shown

@@ -117,7 +117,7 @@ def test_right_that_no_instance_uses_is_unused() -> None:
 
 def test_verdict_survives_serialization() -> None:
     sent = verdict_of("core/alive", "required", "passed", "well", {"measured": {"probes": 1.5}}, stale=True, instance=3)
-    assert Verdict.model_validate_json(sent.as_json()) == sent
+    assert Verdict.model_validate_json(sent.model_dump_json(by_alias=True, exclude_unset=True)) == sent
 
 
 def test_saved_instances_are_judged_again_as_one_candidate(tmp_path: Path) -> None:

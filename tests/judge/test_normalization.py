@@ -12,9 +12,9 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.evidence import ScoredNode
 from schedproof.normalization.answer import Answer
 from schedproof.normalization.rules import RULES
-from schedproof.report.run.terminal import explain
 
 from .histories import CLAIMS, HistoryBuilder, told
+from .verdicts import explained
 
 READINGS = (("n1", 1e6), ("n2", 2e6))
 RIGHT, WRONG = Answer((("n1", 10), ("n2", 0))), Answer((("n1", 3), ("n2", 4)))
@@ -163,4 +163,4 @@ def test_surfaces_on_which_the_clause_fails_are_shown_first():
     assert [(scoring.surface, scoring.holds) for scoring in verdict.evidence.scorings] == [
         ("scheduler", False), ("extender", True)
     ]  # fmt: skip
-    assert "surface extender, where the clause holds: one of" in explain(verdict, "schedproof run")
+    assert "surface extender, where the clause holds: one of" in explained(verdict)

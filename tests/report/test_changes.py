@@ -12,7 +12,7 @@ from schedproof.candidate.kinds import AttachedSpec
 from schedproof.cli.main import main
 from schedproof.foundation.errors import UsageError
 from schedproof.report.run.changes import changes, describe_changes, load_report
-from schedproof.report.run.files import write_files
+from schedproof.report.run.outputs import write_files
 from schedproof.run.document import Report
 from schedproof.run.result import CandidateResult, RunResult
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedproof.run.dispatch import ATTACHING, Dispatcher, Ended, Task
+from schedproof.run.dispatch import ATTACHING, Dispatcher, Task
 
 
 def of(candidate: str, *seconds: float, begin: int = 0) -> list[Task]:
@@ -63,7 +63,7 @@ def test_other_tests_of_a_candidate_wait_until_its_first_test_has_ended() -> Non
     assert dispatcher.next_index("gw1") is None
     assert dispatcher.may_have_more("gw1")
     assert not dispatcher.may_have_more("gw0"), "it would wait for itself"
-    dispatcher.ended(first, Ended(binds_nothing=False))
+    dispatcher.ended(first, binds_nothing=False)
     assert dispatcher.next_index("gw1") in range(6)
 
 
@@ -71,7 +71,7 @@ def test_a_candidate_whose_first_test_failed_has_one_instance() -> None:
     first = Task(20, "a", first=True, last=False, seconds=1)
     dispatcher = Dispatcher([*of("a", *[ATTACHING] * 2), first])
     assert dispatcher.next_index("gw0") == 20
-    dispatcher.ended(first, Ended(binds_nothing=True))
+    dispatcher.ended(first, binds_nothing=True)
     assert dispatcher.next_index("gw1") is None
     assert not dispatcher.may_have_more("gw1")
     assert [dispatcher.next_index("gw0") for _ in range(5)] == [0, 1, 2, 3, None]
@@ -87,7 +87,7 @@ def test_dependent_tests_are_held_back_from_other_workers_until_the_basic_test_h
     assert dispatcher.next_index("gw1") is None
     assert dispatcher.may_have_more("gw1")
     assert not dispatcher.may_have_more("gw0")
-    dispatcher.ended(BASIC, Ended(ignored=False))
+    dispatcher.ended(BASIC, ignored=False)
     assert [dispatcher.next_index(worker) for worker in ("gw1", "gw0", "gw1")] == [2, 3, 4]
 
 
@@ -96,7 +96,7 @@ def test_dependents_of_an_ignored_rule_run_on_the_worker_that_found_it() -> None
     dispatcher = Dispatcher([*STEERED, BASIC, *free, *of("a", begin=20)])
     assert dispatcher.next_index("gw0") == 0
     assert dispatcher.next_index("gw1") == 9, "it depends on no other test"
-    dispatcher.ended(BASIC, Ended(ignored=True))
+    dispatcher.ended(BASIC, ignored=True)
     assert [dispatcher.next_index("gw1") for _ in range(3)] == [20, 21, None]
     assert not dispatcher.may_have_more("gw1")
     assert [dispatcher.next_index("gw0") for _ in range(7)] == [1, 2, 3, 4, 20, 21, None]

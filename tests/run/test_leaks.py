@@ -17,9 +17,9 @@ from schedproof.candidate.kinds import AttachedSpec
 from schedproof.normalization.effort import Effort
 from schedproof.recording.soak import Soak, SoakSample
 from schedproof.report.run.conclusion import conclude
-from schedproof.report.run.files import write_files
 from schedproof.report.run.github import _lines
 from schedproof.report.run.junit import junit
+from schedproof.report.run.outputs import write_files
 from schedproof.run.leaks import SoakReport, SoakSamples, soak_report
 from schedproof.run.result import CandidateResult, RunResult
 

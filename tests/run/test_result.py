@@ -21,8 +21,8 @@ from schedproof.foundation.errors import CandidateError, HostError, SchedproofEr
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.report.run.changes import load_report
-from schedproof.report.run.files import write_files
 from schedproof.report.run.junit import junit
+from schedproof.report.run.outputs import write_files
 from schedproof.run.result import CandidateResult, RunResult, profile_results
 
 from ..judge.verdicts import verdict_of
@@ -230,7 +230,7 @@ def test_numbers_without_a_json_form_are_written_as_prometheus_writes_them(tmp_p
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HostError, match=r"cannot write the report to .*file"):
-        write_files(run(folder=tmp_path / "file"))
+        write_files(run(verdict("passed"), folder=tmp_path / "file"))
 
 
 # -- report.html

@@ -11,12 +11,9 @@ import pytest
 from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import SilentProgress
-from schedproof.judge.catalogue import BINDS
-from schedproof.judge.shown import Shown
 from schedproof.pytest_plugin.starting import from_ini
-from schedproof.run import session as module
 from schedproof.run.launch import Settings
-from schedproof.run.result import RunResult
+from schedproof.run.result import CandidateResult, RunResult
 from schedproof.run.session import Session
 
 
@@ -74,7 +71,7 @@ def test_the_cluster_has_readings_if_any_selected_candidate_needs_them(
     monkeypatch.setattr("schedproof.run.session.launch", launch)
     session = Session(Settings(report=tmp_path), SilentProgress())
     for name in names:
-        session.select(find_candidate(name), ["core/binds"])
+        session.result.candidates[name] = CandidateResult(find_candidate(name), ("core/binds",))
     assert session.cluster
     assert readings_requested == [needed]
 
@@ -94,20 +91,3 @@ def test_a_failed_run_exports_logs_of_the_cluster_and_a_failed_close_is_an_error
     assert session.result.error is not None
     assert session.result.exit_code == 2
     session.close()
-
-
-@pytest.mark.parametrize("cause", ["", BINDS])
-def test_no_further_pod_waits_once_nothing_more_is_tried(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cause: str
-) -> None:
-    acts: list[str] = []
-    trial: Any = SimpleNamespace(
-        create_long_waiting=lambda: acts.append("patient"),
-        attachment=SimpleNamespace(restart_if_ended=lambda: None, start_error=None),
-        shown=Shown(broken_by=cause),
-    )
-    session = Session(Settings(report=tmp_path), SilentProgress())
-    monkeypatch.setattr(session, "trial", lambda _: trial)
-    monkeypatch.setattr(module, "Case", lambda *_: SimpleNamespace())
-    session.begin(find_candidate("stock"), "core/alive")
-    assert acts == ([] if cause else ["patient"])

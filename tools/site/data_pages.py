@@ -8,11 +8,9 @@ from typing import Any
 
 from prose import escaped
 
-from schedproof.benchmark.results import bench_schema
+from schedproof.cli.schemas import SCHEMAS
 from schedproof.history.record import KINDS
 from schedproof.history.saved import history_schema
-from schedproof.run.document import report_schema
-from schedproof.run.leaks import soak_schema
 
 _HISTORY = """\
 # history.jsonl
@@ -46,9 +44,9 @@ def data_pages() -> dict[str, str]:
     """Return paths, relative to the folder of all pages, to Markdown."""
     return {
         "reference/history.md": "\n".join(_history()),
-        "reference/report.md": "\n".join(_document(_REPORT, report_schema())),
-        "reference/soak.md": "\n".join(_document(_SOAK, soak_schema())),
-        "reference/bench.md": "\n".join(_document(_BENCH, bench_schema())),
+        "reference/report.md": "\n".join(_document(_REPORT, SCHEMAS["report"]())),
+        "reference/soak.md": "\n".join(_document(_SOAK, SCHEMAS["soak"]())),
+        "reference/bench.md": "\n".join(_document(_BENCH, SCHEMAS["bench"]())),
     }
 
 

@@ -10,7 +10,6 @@ from typing import Final, Literal, get_args
 
 import pydantic
 
-from schedproof.documents.json_schema import DRAFT, DocumentedSchema, Schema
 from schedproof.documents.part import Part
 from schedproof.judge.verdict import ClauseOutcome
 
@@ -282,12 +281,3 @@ class BenchDocument(Part):
     phases: list[Phases] = []
     queries: list[QueryCost] = []
     gates: list[GateResult] = []
-
-
-def bench_schema() -> Schema:
-    """Return the JSON Schema of bench.json."""
-    return {
-        "$schema": DRAFT,
-        **BenchDocument.model_json_schema(schema_generator=DocumentedSchema),
-        "title": f"bench.json ({SCHEMA})",
-    }

@@ -10,14 +10,15 @@ from schedproof.foundation.console import open_console
 
 def judge_again(arguments: argparse.Namespace) -> int:
     from schedproof.report.run.conclusion import conclude
-    from schedproof.report.run.files import report_of, write_outputs
+    from schedproof.report.run.html import report_of
+    from schedproof.report.run.outputs import write_files
     from schedproof.report.run.terminal import print_conclusion, print_report
     from schedproof.run.rejudge import rejudge
 
     result, console = rejudge(arguments.folder), open_console()
     if arguments.report is not None:
         # A killed run has left its histories, and no report.
-        write_outputs(dataclasses.replace(result, folder=arguments.report))
+        write_files(dataclasses.replace(result, folder=arguments.report))
     print_report(result, console, verbosity=arguments.verbosity)
     print_conclusion(conclude(result, report=report_of(arguments.report or arguments.folder)), console)
     return result.exit_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import os
 import secrets
@@ -18,8 +19,6 @@ from schedproof.foundation.private import new_results
 from schedproof.judge.own import is_own
 
 if TYPE_CHECKING:
-    import pytest
-
     from schedproof.run.document import Report
     from schedproof.run.launch import KeptCluster
     from schedproof.run.request import RunRequest
@@ -32,7 +31,10 @@ def run_suites(arguments: argparse.Namespace) -> int:
             f"--clause {own[0]}: a test of your own is run by pytest; this command tries the catalogue's clauses",
             remedy=f"pytest --sched-candidate=CANDIDATE --sched-clause={own[0]}",
         )
-    since = _earlier(arguments)
+    from schedproof.report.run.changes import load_report
+
+    # Read before anything is started: this run is compared with it.
+    since = load_report(arguments.since) if arguments.since is not None else None
     if len(minors := _minors(arguments.kubernetes)) > 1:
         return _run_across(arguments, minors, since)
     if arguments.watch:
@@ -54,8 +56,8 @@ def run_suites(arguments: argparse.Namespace) -> int:
 
 def _minors(text: str | None) -> tuple[str, ...]:
     """The minor versions of Kubernetes that an option names: several with commas, or `all` that are pinned."""
-    if text is None:
-        return ()
+    if text is None or not (text == "all" or "," in text):
+        return ()  # the cluster's kind decides about a single one
     from schedproof.binaries.lock import load
 
     minors = tuple(load().kubernetes) if text == "all" else tuple(dict.fromkeys(text.split(",")))
@@ -91,15 +93,6 @@ def normalize(arguments: argparse.Namespace) -> int:
     return run_suites(arguments)
 
 
-def _earlier(arguments: argparse.Namespace) -> Report | None:
-    """The run that this run is compared with, read before anything is started; None if none is named."""
-    if arguments.since is None:
-        return None
-    from schedproof.report.run.changes import load_report
-
-    return load_report(arguments.since)
-
-
 def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
     """Run, and repeat what did not pass whenever a file changes, until the user ends it.
 
@@ -117,7 +110,7 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
         )
     folder = (arguments.report or new_results()).absolute()
     folders = sources(find_candidates(arguments.candidates))
-    kept = KeptCluster()
+    kept, only = KeptCluster(), frozenset[str]()
     code = EXIT_PASSED
     try:
         for number in itertools.count(1):
@@ -125,16 +118,16 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
             options = {"report": folder / str(number), "jobs": 1}
             attempt = argparse.Namespace(**{**vars(arguments), **options})
             try:
-                code, result = _run_once(attempt, kept, since)
+                code, result = _run_once(attempt, kept, since, only)
             except UsageError as error:  # in a changed file: the next change may fix it
                 tell(str(error))
                 code, result = EXIT_ERROR, None
             if code == EXIT_INTERRUPTED:
                 break
             if result is not None and code != EXIT_ERROR:  # after an error there are no verdicts
-                kept.only = to_try_again(result)
+                only = to_try_again(result)
                 since = result.document()
-            scope = f"the clauses that did not pass ({', '.join(sorted(kept.only))})" if kept.only else "everything"
+            scope = f"the clauses that did not pass ({', '.join(sorted(only))})" if only else "everything"
             say(f"waiting for a change below {', '.join(map(str, sorted(folders)))} to try {scope} again; Ctrl-C ends")
             say(f"changed: {', '.join(path.name for path in changes.wait())}")
     except KeyboardInterrupt:
@@ -145,7 +138,10 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
 
 
 def _run_once(
-    arguments: argparse.Namespace, kept: KeptCluster | None = None, since: Report | None = None
+    arguments: argparse.Namespace,
+    kept: KeptCluster | None = None,
+    since: Report | None = None,
+    only: frozenset[str] = frozenset(),
 ) -> tuple[int, RunResult | None]:
     """The exit code, and the results."""
     from schedproof.run.request import RunRequest
@@ -154,7 +150,9 @@ def _run_once(
         lambda name: getattr(arguments, name.replace("-", "_")), arguments.candidates, Path.cwd()
     )
     jobs = arguments.jobs or _jobs(request)
-    return run_request(request, verbosity=arguments.verbosity, jobs=jobs, kept=kept, since=since)
+    return run_request(
+        dataclasses.replace(request, only=only), verbosity=arguments.verbosity, jobs=jobs, kept=kept, since=since
+    )
 
 
 def run_request(
@@ -172,7 +170,8 @@ def run_request(
     _leave_pytest_alone()
     import pytest
 
-    from schedproof.report.run.live import LiveReport
+    from schedproof.report.run.outputs import outputs
+    from schedproof.run.events import Event, Finished
     from schedproof.run.handed import Handed
 
     options = ["-c", str(content("suites", "pytest.ini")), "--noconftest", "-p", "no:cacheprovider"]
@@ -182,9 +181,15 @@ def run_request(
     options.append(f"--sched-verbosity={verbosity}")
     if jobs > 1:
         options += ["-p", "xdist.plugin", f"-n{jobs}", "--max-worker-restart=0", "-p", "no:tmpdir"]
-    live = LiveReport(_result_of, verbosity, since)
-    code = pytest.main([*options, str(content("suites"))], plugins=[live, Handed(request, kept)])
-    return live.finish(code), live.result
+    events: list[Event] = []
+    handed = Handed(request, [*outputs(verbosity, since), events.append], kept)
+    code = pytest.main([*options, str(content("suites"))], plugins=[handed])
+    end = events[-1] if events else None
+    if isinstance(end, Finished) and (end.result.candidates or code != pytest.ExitCode.USAGE_ERROR):
+        return end.exit_code, end.result
+    if code == pytest.ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
+    return EXIT_ERROR, None  # pytest has printed the error
 
 
 def _jobs(request: RunRequest) -> int:
@@ -196,12 +201,6 @@ def _jobs(request: RunRequest) -> int:
     if not settings.kind.light or settings.cluster_name or settings.keep_cluster:
         return 1
     return choose_jobs(request.candidates, request.clauses, request.profiles, Durations(settings.effort))
-
-
-def _result_of(config: pytest.Config) -> RunResult | None:
-    from schedproof.pytest_plugin.state import result_of  # pytest imports it, to rewrite its asserts: not before that
-
-    return result_of(config)
 
 
 def _leave_pytest_alone() -> None:

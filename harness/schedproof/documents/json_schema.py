@@ -1,4 +1,4 @@
-"""Makes the JSON Schemas (draft 2020-12) of the files that users write, from their models.
+"""Makes the JSON Schemas (draft 2020-12) of files from their models.
 
 A schema has the fields, their types and their meaning, for editors and for the reference pages. It accepts all that
 the reader of such a file accepts; rules across fields and patterns are checked by the readers only.
@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pydantic
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
@@ -33,6 +34,12 @@ def schema_of(model: type[Mapped]) -> Schema:
     definitions = whole.pop("$defs", {})
     title, description = whole.pop("title"), " ".join(whole.get("description", "").split())
     return {"title": title, **_inlined(whole, definitions), "description": description}
+
+
+def document_schema(model: type[pydantic.BaseModel], file: str) -> Schema:
+    """The JSON Schema of a file that a command writes."""
+    whole = model.model_json_schema(schema_generator=DocumentedSchema)
+    return {"$schema": DRAFT, **whole, "title": f"{file} ({whole['properties']['schema']['const']})"}
 
 
 class DocumentedSchema(GenerateJsonSchema):

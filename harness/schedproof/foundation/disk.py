@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from schedproof.foundation.errors import HostError, SchedproofError
+from schedproof.foundation.private import make_private
 
 FREE_SPACE = "free some space, or choose another folder with --report"
 """The fix if the disk of the report folder is full."""
@@ -61,3 +62,17 @@ def naming_full_disk(folder: Path) -> Iterator[None]:
         if full is None or (isinstance(error, HostError) and error.remedy == FREE_SPACE):
             raise
         raise full from error
+
+
+@contextlib.contextmanager
+def writing_report(folder: Path) -> Iterator[None]:
+    """A context that writes into the folder of a report, which is created if it is missing.
+
+    Raises:
+        HostError: the folder cannot be written.
+    """
+    try:
+        make_private(folder)
+        yield
+    except OSError as error:
+        raise HostError(f"cannot write the report to {folder}: {error.strerror}", remedy=FREE_SPACE) from error

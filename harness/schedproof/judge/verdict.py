@@ -111,7 +111,3 @@ class Verdict(ClauseOutcome):
     def did_not_pass(self) -> bool:
         """Whether it keeps a run from passing."""
         return self.fails_run or self.unproved
-
-    def as_json(self) -> str:
-        """The form in which the process that judged sends it to the process that reports: with all evidence."""
-        return self.model_dump_json(by_alias=True, exclude_unset=True)

@@ -1,26 +1,21 @@
-"""The pytest plugin: `pytest suites/ --sched-candidate FILE`. Only hooks and fixtures.
+"""The pytest plugin: `pytest suites/ --sched-candidate FILE`. Options, and the fixtures of a run without a candidate.
 
 A suite's test has `@pytest.mark.clause("profile/name")` and takes the fixture `case`. It drives the stimulus and
-asserts nothing: when it returns, the record is judged, and the verdict is the test's outcome. `starting` reads
-options, `selection` chooses the tests, `trying` runs one, and `schedproof.run` has the session.
+asserts nothing: when it returns, the record is judged, and the verdict is the test's outcome. With a candidate,
+`starting` reads options and registers the plugins of the run: `trying` tries clauses with `schedproof.run.engine`,
+which has the way of a run, and `ending` reports the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
-from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.pytest_plugin.bench import add_bench_options, is_unnamed_benchmark
-from schedproof.pytest_plugin.selection import candidate_of, clause_of, in_order, name_own
-from schedproof.pytest_plugin.state import handed_of, request_of, result_of, session_of, tries_scheduler, verbosity_of
+from schedproof.pytest_plugin.state import tries_scheduler
 from schedproof.run.options import CANDIDATE_HELP, add_options
-
-if TYPE_CHECKING:  # every run of pytest loads this module, also where no scheduler is tried
-    from schedproof.stimulus.case import Case
 
 __all__ = ["case", "replay"]
 
@@ -44,92 +39,22 @@ def pytest_configure(config: pytest.Config) -> None:
         start(config)
 
 
-def pytest_report_header(config: pytest.Config) -> list[str]:
-    if (session := session_of(config)) is None:
-        return []
-    settings = session.settings
-    return [f"schedproof: cluster {settings.cluster}, seed {settings.seed}, evidence in {settings.report}"]
-
-
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     return True if is_unnamed_benchmark(collection_path, config) else None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "sched_candidate" in metafunc.fixturenames:
-        request = request_of(metafunc.config)
-        candidates = request.candidates if request is not None else ()
-        metafunc.parametrize("sched_candidate", candidates, ids=[candidate.name for candidate in candidates])
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    if session_of(item.config) is not None:
-        name_own(item)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    session, request, ours = session_of(config), request_of(config), [item for item in items if clause_of(item)]
-    if session is None or request is None or not ours:
-        return
-    handed = handed_of(config)
-    only = handed.kept.only if handed is not None and handed.kept is not None else frozenset()
-    kept = in_order(ours, request, only)
-    for candidate in request.candidates:
-        session.select(candidate, [clause_of(item) for item in kept if candidate_of(item) is candidate])
-    config.hook.pytest_deselected(items=[item for item in ours if item not in kept])
-    items[:] = [item for item in items if not clause_of(item)] + kept
+    if "sched_candidate" in metafunc.fixturenames and not tries_scheduler(metafunc.config):
+        metafunc.parametrize("sched_candidate", ())
 
 
 @pytest.fixture
-def case(request: pytest.FixtureRequest, sched_candidate: Candidate) -> Iterator[Case]:
-    """The stimulus of the test's clause for the candidate."""
-    session = session_of(request.config)
-    if session is None:
-        pytest.skip("requires --sched-candidate FILE")
-    from schedproof.pytest_plugin.trying import cases
-
-    yield from cases(session, request.node, sched_candidate)
+def case(sched_candidate: object) -> NoReturn:  # noqa: ARG001 - without any, pytest skips the test
+    """The stimulus of the test's clause for the candidate; `Trying` replaces it."""
+    pytest.skip("requires --sched-candidate FILE")
 
 
 @pytest.fixture
 def replay() -> NoReturn:
     """The fixture without a candidate; `BenchPlugin` replaces it."""
     pytest.skip("requires --sched-candidate FILE")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    session = session_of(pyfuncitem.config)
-    if session is None or not clause_of(pyfuncitem):
-        return (yield)
-    from schedproof.pytest_plugin.trying import tried
-
-    return (yield from tried(session, pyfuncitem))
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Set the exit code: 0 means that all claimed clauses were tried and passed, not only that no test failed."""
-    result = result_of(session.config)
-    if session.config.option.collectonly or hasattr(session.config, "workerinput"):
-        return
-    if result is not None and result.candidates and exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = result.exit_code
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Close the session and write its results, also after Ctrl-C and internal errors."""
-    if (session := session_of(config)) is not None:
-        from schedproof.pytest_plugin.ending import end
-
-        end(session, getattr(config, "_benchmarksession", None))
-
-
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    session = session_of(config)
-    if session is not None and session.result.candidates and not config.option.collectonly:
-        from schedproof.pytest_plugin.ending import summarize
-
-        terminalreporter.section("schedproof")
-        summarize(session.result, verbosity=verbosity_of(config))

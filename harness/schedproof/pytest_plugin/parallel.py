@@ -17,25 +17,29 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidate.descriptor.descriptor import Candidate, learn_secrets
+from schedproof.candidate.descriptor.descriptor import learn_secrets
 from schedproof.foundation.deadlines import WORKER_GONE
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.processes.interrupts import interrupt, interrupt_by, is_importing
 from schedproof.foundation.processes.sandbox_init import end_with_parent
 from schedproof.judge.catalogue import BINDS, CATALOGUE
-from schedproof.judge.verdict import Verdict
-from schedproof.run.dispatch import ENDED, Dispatcher, Ended, Task
+from schedproof.pytest_plugin.selection import candidate_of, clause_of
+from schedproof.run.dispatch import Dispatcher, Task
 from schedproof.run.durations import Durations
+from schedproof.run.engine import Engine
+from schedproof.run.events import Ended, Event, Judged
 from schedproof.run.handed import WORKER_INPUT
 from schedproof.run.instances import Instances, dump_result
 from schedproof.run.request import RunRequest
-from schedproof.run.result import RunResult
 from schedproof.run.session import Session
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 _KEY = "schedproof"
+"""The key of pytest-xdist's workeroutput under which a worker sends its result."""
+_JUDGED, _ENDED = "schedproof-judged", "schedproof-ended"
+"""The properties of a test with which a worker sends events."""
 
 
 def is_controller(config: pytest.Config) -> bool:
@@ -56,6 +60,7 @@ class Worker:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._item: pytest.Item | None = None
         # The controller handles Ctrl-C and the end of a terminal, and ends its workers. However it ends, they end too.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -63,6 +68,16 @@ class Worker:
         for number in (signal.SIGTERM, signal.SIGALRM):
             signal.signal(number, _interrupt)
         end_with_parent(signal.SIGTERM)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        self._item = item
+
+    def send(self, event: Event) -> None:
+        """Send an event to the controller, with the report of the current test."""
+        if isinstance(event, Judged | Ended) and self._item is not None:
+            name = _JUDGED if isinstance(event, Judged) else _ENDED
+            self._item.user_properties.append((name, event.model_dump_json(by_alias=True, exclude_unset=True)))
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -77,6 +92,9 @@ class Worker:
             self._session.close()
             session.config.workeroutput[_KEY] = dump_result(self._session.result)  # type: ignore[attr-defined]
 
+    def pytest_unconfigure(self) -> None:
+        self._session.close()
+
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     if not is_importing(frame):
@@ -87,13 +105,12 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 class Controller:
     """The plugin of the controller process, which reports."""
 
-    def __init__(self, session: Session, request: RunRequest, jobs: int) -> None:
+    def __init__(self, engine: Engine, request: RunRequest, jobs: int) -> None:
         self._request = request
-        self._settings = session.settings
-        session.result.jobs = jobs
-        self._result: RunResult = session.result
-        self._durations = Durations(session.settings.effort)
-        self._instances = Instances(session.result)
+        self._engine = engine
+        engine.result.jobs = jobs
+        self._durations = Durations(engine.settings.effort)
+        self._instances = Instances(engine.result)
         self._tests: dict[str, Task] = {}
         """By node id, in collected order."""
         self._workers: list[WorkerController] = []
@@ -112,18 +129,16 @@ class Controller:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         places = {
-            (_candidate(item).name, marker.args[0]): index
+            (candidate_of(item).name, clause): index
             for index, item in enumerate(session.items)
-            if (marker := item.get_closest_marker("clause")) is not None and isinstance(item, pytest.Function)
+            if (clause := clause_of(item))
         }
         self._tests = {item.nodeid: self._test(index, item, places) for index, item in enumerate(session.items)}
 
     def _test(self, index: int, item: pytest.Item, places: Mapping[tuple[str, str], int]) -> Task:
-        marker = item.get_closest_marker("clause")
-        if marker is None or not isinstance(item, pytest.Function):
+        if not clause_of(item):
             return Task(index, "", first=False, last=False, seconds=0.0)
-        clause = CATALOGUE[marker.args[0]]
-        candidate = _candidate(item)
+        clause, candidate = CATALOGUE[clause_of(item)], candidate_of(item)
         return Task(
             index, candidate.name, first=clause.id == BINDS, last=clause.last,
             seconds=self._durations.expected(candidate, clause), fresh=clause.fresh,
@@ -134,7 +149,7 @@ class Controller:
 
     def pytest_configure_node(self, node: WorkerController) -> None:
         self._workers.append(node)
-        settings = dataclasses.replace(self._settings, cluster_number=len(self._workers))
+        settings = dataclasses.replace(self._engine.settings, cluster_number=len(self._workers))
         node.workerinput[WORKER_INPUT] = pickle.dumps(dataclasses.replace(self._request, settings=settings))
 
     @pytest.hookimpl(tryfirst=True)
@@ -149,24 +164,26 @@ class Controller:
         test = self._tests.get(report.nodeid)  # with --dist loadgroup, xdist adds the group to the id
         if test is None:
             return
+        sent = dict(report.user_properties)
         if report.when == "teardown":
-            told = [Ended(**fields) for name, fields in report.user_properties if name == ENDED]  # type: ignore[arg-type]
-            self._dispatcher.ended(test, told[0] if told else Ended(binds_nothing=not report.passed))
-        for name, text in report.user_properties:
-            if name == _KEY and report.when != "teardown":
-                verdict = Verdict.model_validate_json(str(text))
-                self._instances.add(test.candidate, verdict)
-                if self._settings.fail_fast and verdict.did_not_pass:
-                    self._dispatcher.stop()
+            text = sent.get(_ENDED)
+            ended = Ended.model_validate_json(str(text)) if text else Ended(binds_nothing=not report.passed)
+            self._dispatcher.ended(test, binds_nothing=ended.binds_nothing, ignored=ended.ignored)
+        elif (text := sent.get(_JUDGED)) is not None:
+            judged = Judged.model_validate_json(str(text))
+            self._instances.add(judged)
+            if self._engine.settings.fail_fast and judged.verdict.did_not_pass:
+                self._dispatcher.stop()
+            self._engine.emit(judged)
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
         if error is not None:
-            self._instances.fail(HostError(f"a worker process died: {error}"))
+            self._engine.result.fail(HostError(f"a worker process died: {error}"))
         elif (result := node.workeroutput.get(_KEY)) is not None:
             self._instances.add_result(result)
-        if self._result.error is not None:
+        if self._engine.result.error is not None:
             # Other workers would continue, but cannot replace the lost results.
-            node.config.pluginmanager.getplugin("dsession").shouldstop = str(self._result.error)
+            node.config.pluginmanager.getplugin("dsession").shouldstop = str(self._engine.result.error)
 
     def pytest_keyboard_interrupt(self) -> None:
         # A worker that is still starting has no channel: xdist ends it.
@@ -180,11 +197,6 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         self._instances.finish()
-
-
-def _candidate(item: pytest.Function) -> Candidate:
-    candidate: Candidate = item.callspec.params["sched_candidate"]  # type: ignore[assignment]
-    return candidate
 
 
 class _Scheduling:

@@ -44,13 +44,12 @@ def name_own(item: pytest.Item) -> None:
     CATALOGUE[clause] = own_clause(clause, guarantee)
 
 
-def in_order(items: Sequence[pytest.Item], request: RunRequest, only: frozenset[str]) -> list[pytest.Item]:
+def in_order(items: Sequence[pytest.Item], request: RunRequest) -> list[pytest.Item]:
     """Return the selected tests, by candidate; last those that judge the whole run.
 
     Args:
         items: tests that try clauses.
         request: selects clauses.
-        only: selects clauses instead, unless it is empty.
 
     Raises:
         pytest.UsageError: a clause is unknown, a requested own clause has no test, or two own tests have one id.
@@ -61,7 +60,7 @@ def in_order(items: Sequence[pytest.Item], request: RunRequest, only: frozenset[
                 f"{item.nodeid}: unknown clause {clause_of(item)!r}; `schedproof clauses` lists all clauses"
             )
     _require_own(request.clauses, items)
-    kept = [item for item in items if (clause_of(item) in only if only else request.selects(clause_of(item)))]
+    kept = [item for item in items if request.selects(clause_of(item))]
     _refuse_twins(kept)
     order = {clause: number for number, clause in enumerate(CATALOGUE)}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,9 +11,11 @@ from schedproof.foundation.progress import ConsoleProgress, SilentProgress
 from schedproof.foundation.streams import steady_streams
 from schedproof.pytest_plugin.bench import BenchPlugin
 from schedproof.pytest_plugin.parallel import Controller, Worker, is_controller, sent_request
-from schedproof.pytest_plugin.state import handed_of, keep, sent_of, verbosity_of
+from schedproof.pytest_plugin.state import handed_of, sent_of, verbosity_of
+from schedproof.pytest_plugin.trying import Trying
+from schedproof.run.engine import Engine
 from schedproof.run.folders import require_space
-from schedproof.run.launch import KeptCluster
+from schedproof.run.handed import Handed
 from schedproof.run.request import RunRequest
 from schedproof.run.session import Session
 
@@ -26,10 +27,17 @@ def start(config: pytest.Config) -> None:
         pytest.UsageError: a candidate, an option, or their combination is invalid.
     """
     named = [from_ini(config, text) for text in config.getoption("--sched-candidate")]
-    handed = handed_of(config)
+    handed, sent = handed_of(config), sent_of(config)
     try:
-        request = handed.request if handed is not None else _request(config, named)
-        _start(config, request, handed.kept if handed is not None else None)
+        if handed is not None:
+            request = handed.request
+        elif sent is not None:
+            request = sent_request(sent)
+        else:
+            request = RunRequest.from_options(
+                lambda name: config.getoption(f"--sched-{name}"), named, config.invocation_params.dir
+            )
+        _start(config, request, handed)
     except SchedproofError as error:
         raise pytest.UsageError(str(error)) from error
     if named:
@@ -37,16 +45,7 @@ def start(config: pytest.Config) -> None:
         config.pluginmanager.register(plugin, "schedproof.bench")
 
 
-def _request(config: pytest.Config, named: list[str]) -> RunRequest:
-    def value_of(name: str) -> Any:
-        return config.getoption(f"--sched-{name}")
-
-    if (sent := sent_of(config)) is not None:
-        return sent_request(sent)
-    return RunRequest.from_options(value_of, named, config.invocation_params.dir)
-
-
-def _start(config: pytest.Config, request: RunRequest, kept: KeptCluster | None) -> None:
+def _start(config: pytest.Config, request: RunRequest, handed: Handed | None) -> None:
     settings, plugins = request.settings, config.pluginmanager
     if is_controller(config) and not config.option.collectonly:
         request.check_several_clusters()
@@ -54,12 +53,20 @@ def _start(config: pytest.Config, request: RunRequest, kept: KeptCluster | None)
     if settings.cluster_number:
         steady_streams()  # first: what reports progress keeps the stream
     progress = SilentProgress() if verbosity_of(config) < 0 else ConsoleProgress(number=settings.cluster_number)
-    session = Session(settings, progress, kept)
-    keep(config, request, session)
+    session = Session(settings, progress, handed.kept if handed is not None else None)
+    if settings.cluster_number:
+        worker = Worker(session)
+        engine = Engine(session, [worker.send])
+        plugins.register(worker, "schedproof.worker")
+    else:
+        from schedproof.pytest_plugin.ending import Ending, UnreportedEnding
+        from schedproof.report.run.outputs import outputs
+
+        engine = Engine(session, handed.outputs if handed is not None else outputs())
+        plugins.register(Ending(engine) if handed is None else UnreportedEnding(engine), "schedproof.ending")
     if is_controller(config):
-        plugins.register(Controller(session, request, config.getoption("numprocesses")), "schedproof.controller")
-    elif settings.cluster_number:
-        plugins.register(Worker(session), "schedproof.worker")
+        plugins.register(Controller(engine, request, config.getoption("numprocesses")), "schedproof.controller")
+    plugins.register(Trying(engine, request), "schedproof.trying")
 
 
 def from_ini(config: pytest.Config, text: str) -> str:

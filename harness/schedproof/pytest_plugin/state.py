@@ -1,20 +1,10 @@
-"""The request and the session of a pytest run. Has few imports, because every run of pytest loads this module."""
+"""The options of a pytest run, and its origin. Has few imports, because every run of pytest loads this module."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import pytest
 
 from schedproof.run.handed import WORKER_INPUT, Handed
-
-if TYPE_CHECKING:  # a cluster's clients, in a run of pytest that tries no scheduler
-    from schedproof.run.request import RunRequest
-    from schedproof.run.result import RunResult
-    from schedproof.run.session import Session
-
-_session_key = pytest.StashKey["Session"]()
-_request_key = pytest.StashKey["RunRequest"]()
 
 
 def tries_scheduler(config: pytest.Config) -> bool:
@@ -31,27 +21,6 @@ def sent_of(config: pytest.Config) -> bytes | None:
     """Return the pickled request of the controller, in a worker of pytest-xdist; None elsewhere."""
     pickled: bytes | None = getattr(config, "workerinput", {}).get(WORKER_INPUT)
     return pickled
-
-
-def keep(config: pytest.Config, request: RunRequest, session: Session) -> None:
-    """Store the run's request and session for later hooks."""
-    config.stash[_request_key], config.stash[_session_key] = request, session
-
-
-def request_of(config: pytest.Config) -> RunRequest | None:
-    """Return the request of this pytest run; None without a candidate."""
-    return config.stash.get(_request_key, None)
-
-
-def session_of(config: pytest.Config) -> Session | None:
-    """Return the session of this pytest run; None without a candidate."""
-    return config.stash.get(_session_key, None)
-
-
-def result_of(config: pytest.Config) -> RunResult | None:
-    """Return the results of this pytest run so far; None without a candidate."""
-    session = session_of(config)
-    return session.result if session is not None else None
 
 
 def verbosity_of(config: pytest.Config) -> int:

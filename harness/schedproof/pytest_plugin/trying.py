@@ -1,94 +1,108 @@
-"""Runs a suite's test: its stimulus runs, its record is judged, and the verdict is the test's outcome."""
+"""Tries the clauses of a suite: a test's stimulus runs, its record is judged, and the verdict is its outcome."""
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 from collections.abc import Generator, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.disk import naming_full_disk
 from schedproof.foundation.errors import SchedproofError
-from schedproof.judge.own import is_own
 from schedproof.judge.verdict import Verdict
-from schedproof.pytest_plugin.selection import candidate_of, clause_of
-from schedproof.run.dispatch import ENDED, Ended
-from schedproof.run.session import Session
+from schedproof.pytest_plugin.selection import candidate_of, clause_of, in_order, name_own
+from schedproof.run.engine import Begun, Engine
+from schedproof.run.request import RunRequest
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.context import CaseOver
 
-
-def cases(session: Session, item: pytest.Function, candidate: Candidate) -> Iterator[Case]:
-    """Yield the stimulus of a test's clause for the candidate, and clean up afterwards."""
-    clause = clause_of(item)
-    try:
-        _skip_untried(session, item, clause)
-        yield session.begin(candidate, clause)
-        session.clean_up()
-        shown = session.shown
-        if (told := Ended(bool(shown.broken_by), clause in shown.ignored)) != Ended():
-            item.user_properties.append((ENDED, dataclasses.asdict(told)))
-    except SchedproofError as error:
-        _give_up(session, error)
+JUDGED = "schedproof"
+"""The property of a test whose clause was judged: the outcome."""
+_TRYING = pytest.StashKey[Generator[Begun | Verdict, None, None]]()
+"""The engine's generator of a test that has begun."""
 
 
-def tried(session: Session, item: pytest.Function) -> Generator[None, object, object]:
-    """Run the test's function, in a wrapper of `pytest_pyfunc_call`, and report the verdict."""
-    clause, candidate = clause_of(item), candidate_of(item)
-    if session.hopeless:
-        item.obj = _nothing
-    try:
+class Trying:
+    """The plugin of a process that tries clauses, or distributes them."""
+
+    def __init__(self, engine: Engine, request: RunRequest) -> None:
+        self._engine, self._request = engine, request
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        if "sched_candidate" in metafunc.fixturenames:
+            candidates = self._request.candidates
+            metafunc.parametrize("sched_candidate", candidates, ids=[candidate.name for candidate in candidates])
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        name_own(item)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        if not (ours := [item for item in items if clause_of(item)]):
+            return
+        kept = in_order(ours, self._request)
+        config.hook.pytest_deselected(items=[item for item in ours if item not in kept])
+        items[:] = [item for item in items if not clause_of(item)] + kept
+        self._engine.plan(
+            (candidate, [clause_of(item) for item in kept if candidate_of(item) is candidate])
+            for candidate in self._request.candidates
+        )
+
+    @pytest.fixture
+    def case(self, request: pytest.FixtureRequest, sched_candidate: Candidate) -> Iterator[Case]:
+        """The stimulus of the test's clause for the candidate."""
+        item = request.node
+        trying = item.stash[_TRYING] = self._engine.try_clause(sched_candidate, clause_of(item))
+        with self._failing(), contextlib.closing(trying):
+            begun = next(trying, None)
+            if begun is None:
+                pytest.skip("not tried: an earlier clause did not pass (--fail-fast)")
+            if isinstance(begun, Verdict):
+                pytest.skip(f"{begun.outcome}: {begun.summary}")
+            if begun.hopeless:
+                item.obj = _nothing
+            yield begun.case
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+        """Have the record judged when a test's function has ended, and report the verdict."""
+        if (trying := pyfuncitem.stash.get(_TRYING, None)) is None:
+            return (yield)
+        failure: Exception | None = None
+        with self._failing():
+            try:
+                with naming_full_disk(self._engine.settings.report):
+                    yield
+            except (AssertionError, CaseOver, SchedproofError) as error:
+                failure, verdict = error, trying.throw(error)
+            else:
+                verdict = next(trying)
+        assert isinstance(verdict, Verdict)
+        pyfuncitem.user_properties.append((JUDGED, verdict.outcome))
+        if isinstance(failure, AssertionError):
+            raise failure
+        if verdict.did_not_pass:
+            from schedproof.report.run.terminal import explain
+
+            text = explain(self._engine.result, candidate_of(pyfuncitem), verdict)
+            pytest.fail(text, pytrace=False)
+        if verdict.outcome != "passed":
+            # A declared failure, a recommendation, or a clause that could not be tried.
+            pytest.xfail(verdict.summary)
+        return True
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """A context whose errors end the whole run if its result has an error, and otherwise fail this test."""
         try:
-            with naming_full_disk(session.settings.report):
-                result = yield
-        except CaseOver:
-            result = True
-        except AssertionError as error:
-            if not is_own(clause):
-                raise
-            session.asserted(str(error))
-            verdict = session.conclude(candidate, clause)
-            item.user_properties.append(("schedproof", verdict.as_json()))
-            raise
+            yield
         except SchedproofError as error:
-            session.trouble(str(error))
-            result = True
-        verdict = session.conclude(candidate, clause)
-    except SchedproofError as error:
-        session.result.error = session.result.error or error
-        _give_up(session, error)
-    item.user_properties.append(("schedproof", verdict.as_json()))
-    run = session.result
-    _raise_outcome(verdict, run.reproduce(candidate, clause), run.reproduce_among(candidate, clause))
-    return result
+            if self._engine.result.error is not None:
+                pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+            pytest.fail(str(error), pytrace=False)
 
 
 def _nothing(**_fixtures: Any) -> None:
     """Replaces a test's function if the candidate is not running."""
-
-
-def _skip_untried(session: Session, item: pytest.Function, clause: str) -> None:
-    if session.leaves_out(candidate_of(item), clause):
-        pytest.skip("not tried: an earlier clause did not pass (--fail-fast)")
-    if (verdict := session.untried(candidate_of(item), clause)) is not None:
-        item.user_properties.append(("schedproof", verdict.as_json()))
-        pytest.skip(f"{verdict.outcome}: {verdict.summary}")
-
-
-def _give_up(session: Session, error: SchedproofError) -> NoReturn:
-    """End the whole run if the session has an error, otherwise fail this test."""
-    if session.result.error is not None:
-        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
-    pytest.fail(str(error), pytrace=False)
-
-
-def _raise_outcome(verdict: Verdict, *commands: str) -> None:
-    from schedproof.report.run.terminal import explain
-
-    if verdict.did_not_pass:
-        pytest.fail(explain(verdict, *commands), pytrace=False)
-    if verdict.outcome != "passed":
-        # A declared failure, a recommendation, or a clause that could not be tried.
-        pytest.xfail(verdict.summary)

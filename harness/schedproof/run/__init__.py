@@ -1,1 +1,1 @@
-"""A run: its options and clusters, which cluster tries which clause, and its results, as types."""
+"""A run: its options and clusters, its way and its events, which cluster tries which clause, and its results."""

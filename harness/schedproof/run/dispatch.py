@@ -6,9 +6,6 @@ import collections
 import dataclasses
 from collections.abc import Iterable
 
-ENDED = "schedproof-ended"
-"""The property of a test with the fields of its `Ended`, if they are not the default ones."""
-
 ATTACHING = 10.0
 """Seconds that one more instance of a candidate costs: its start, and the clauses at the end of every instance."""
 
@@ -34,19 +31,6 @@ class Task:
     seconds: float
     fresh: bool = False
     stands_on: frozenset[int] = frozenset()
-
-
-@dataclasses.dataclass(frozen=True)
-class Ended:
-    """What a worker tells of a test that has ended, as far as the choice of further tests depends on it.
-
-    Attributes:
-        binds_nothing: whether the candidate is known to bind nothing, by this test or another one.
-        ignored: whether the test has shown that the candidate ignores what it is about.
-    """
-
-    binds_nothing: bool = False
-    ignored: bool = False
 
 
 class Dispatcher:
@@ -92,11 +76,11 @@ class Dispatcher:
         """Whether a worker may get a test later that is held back now, because other workers try what it depends on."""
         return any(other != worker and test.index not in self._ignored for test, other in self._trying.items())
 
-    def ended(self, test: Task, shown: Ended) -> None:
+    def ended(self, test: Task, *, binds_nothing: bool = False, ignored: bool = False) -> None:
         """Note that a test has ended. Further instances start only if the first test shows no lack of Bindings."""
-        if test.first and shown.binds_nothing:
+        if test.first and binds_nothing:
             self._alone.add(test.candidate)
-        if shown.ignored:
+        if ignored:
             self._ignored.add(test.index)
         else:
             self._trying.pop(test, None)

@@ -7,7 +7,6 @@ from typing import Any, Final, Literal
 import pydantic
 
 from schedproof.candidate.kinds import CandidateKind
-from schedproof.documents.json_schema import DRAFT, DocumentedSchema, Schema
 from schedproof.documents.part import Part, optional
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.run.leaks import SoakReport
@@ -84,12 +83,3 @@ class Report(Part):
         """The document as it is written: the fields that have a value, and of the evidence what is no picture."""
         pictures = {"candidates": {"__all__": {"clauses": {"__all__": {"evidence": {"lanes"}}}}}}
         return self.model_dump(by_alias=True, exclude_unset=True, exclude=pictures)
-
-
-def report_schema() -> Schema:
-    """The JSON Schema of report.json."""
-    return {
-        "$schema": DRAFT,
-        **Report.model_json_schema(schema_generator=DocumentedSchema),
-        "title": f"report.json ({SCHEMA})",
-    }

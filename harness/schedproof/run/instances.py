@@ -12,6 +12,7 @@ from schedproof.history.history import History
 from schedproof.history.saved import load_records
 from schedproof.judge.judge import merge
 from schedproof.judge.verdict import Verdict
+from schedproof.run.events import Judged
 from schedproof.run.rejudge import instance_folders
 from schedproof.run.result import CandidateResult, RunResult
 
@@ -38,9 +39,9 @@ class Instances:
         self._result = result
         self._verdicts: dict[tuple[str, str], dict[int, Verdict]] = collections.defaultdict(dict)
 
-    def add(self, candidate: str, verdict: Verdict) -> None:
+    def add(self, judged: Judged) -> None:
         """Add the verdict of an instance."""
-        self._verdicts[candidate, verdict.clause][verdict.instance] = verdict
+        self._verdicts[judged.candidate, judged.verdict.clause][judged.verdict.instance] = judged.verdict
 
     def add_result(self, text: str) -> None:
         """Add the output of `dump_result`. Instances start concurrently, so the longest timing counts."""
@@ -51,11 +52,7 @@ class Instances:
         for name, error in dumped["candidates"].items():
             self._result.candidates[name].error = CandidateError(error["message"], remedy=error["remedy"])
         if (error := dumped["error"]) is not None:
-            self.fail(HostError(error["message"], remedy=error["remedy"]))
-
-    def fail(self, error: SchedproofError) -> None:
-        """Record that the run was aborted. The first reason is kept."""
-        self._result.error = self._result.error or error
+            self._result.fail(HostError(error["message"], remedy=error["remedy"]))
 
     def finish(self) -> None:
         """Give each candidate its verdicts, in the order in which they were selected."""

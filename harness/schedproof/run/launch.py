@@ -89,13 +89,9 @@ def launch(settings: Settings, progress: Progress, *, readings: bool = True) -> 
 
 
 class KeptCluster:
-    """A cluster for several runs, one after the other: started by the first, closed by its owner.
-
-    `only`: the clauses to try in the next run; none: as the options say.
-    """
+    """A cluster for several runs, one after the other: started by the first, closed by its owner."""
 
     def __init__(self) -> None:
-        self.only: frozenset[str] = frozenset()
         self._cluster: Cluster | None = None
         self._readings = False
 

@@ -25,7 +25,6 @@ from typing import Final, Literal
 
 import pydantic
 
-from schedproof.documents.json_schema import DRAFT, DocumentedSchema, Schema
 from schedproof.documents.part import Part
 from schedproof.recording.soak import Soak, SoakSample
 from schedproof.run.trend import LEVEL, Slope, slope
@@ -40,8 +39,6 @@ LEAST_PERIODS = 12
 WARM_UP_SHARE, WARM_UP_SECONDS = 1 / 3, 120.0
 LEAST_SECONDS, LEAST_PODS = 210.0, 500
 """What has to follow the warm-up; the garbage collector of Go runs at least every two minutes."""
-LEAST_MINUTES = 6
-"""The shortest soak after which a statement is to be expected."""
 
 _HOUR = 3600.0
 
@@ -130,15 +127,6 @@ class SoakSamples(Part):
     version: Literal["schedproof.soak/v1"] = pydantic.Field(SOAK_SCHEMA, alias="schema")
     candidate: str
     samples: list[SoakSample]
-
-
-def soak_schema() -> Schema:
-    """The JSON Schema of soak.json."""
-    return {
-        "$schema": DRAFT,
-        **SoakSamples.model_json_schema(schema_generator=DocumentedSchema),
-        "title": f"soak.json ({SOAK_SCHEMA})",
-    }
 
 
 def soak_report(soak: Soak) -> SoakReport:

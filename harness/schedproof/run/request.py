@@ -63,6 +63,8 @@ class RunRequest:
     settings: Settings
     clauses: Sequence[str] = ()
     profiles: Sequence[str] = ()
+    only: frozenset[str] = frozenset()
+    """Clauses that are tried instead, if any."""
 
     @classmethod
     def from_options(cls, value_of: Callable[[str], Any], candidates: Sequence[str], folder: Path) -> RunRequest:
@@ -100,7 +102,7 @@ class RunRequest:
 
     def selects(self, clause: str) -> bool:
         """Whether a clause is asked for."""
-        return is_selected(clause, self.clauses, self.profiles)
+        return clause in self.only if self.only else is_selected(clause, self.clauses, self.profiles)
 
     def check(self) -> None:
         """Refuse requests that cannot be judged, before anything is started: a run that tries nothing would look fine.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import datetime
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.profiles import profile_of
+from schedproof.foundation.disk import naming_full_disk
 from schedproof.foundation.errors import SchedproofError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
 from schedproof.foundation.redaction import SECRETS
@@ -171,6 +173,20 @@ class RunResult:
             result.verdicts or result.error or (result.soak is not None and result.soak.samples)
             for result in self.candidates.values()
         )
+
+    def fail(self, error: SchedproofError) -> None:
+        """Record that the run was aborted. The first reason is kept."""
+        self.error = self.error or error
+
+    @contextlib.contextmanager
+    def failing(self) -> Iterator[None]:
+        """A context whose errors abort the run."""
+        try:
+            with naming_full_disk(self.folder):
+                yield
+        except SchedproofError as error:
+            self.fail(error)
+            raise
 
     def reproduce(self, candidate: Candidate, clause: str) -> str:
         """The command that tries a clause again; passwords in it are left to the reader.

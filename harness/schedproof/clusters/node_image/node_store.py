@@ -13,8 +13,6 @@ from schedproof.foundation.errors import HostError
 from schedproof.foundation.processes.sandbox import Command, Process, Sandbox
 from schedproof.foundation.waiting import NotYet, wait_for
 
-_NOT_NEEDED = ("io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime")
-
 
 def store_layer(images: Sequence[Image], binaries: Mapping[str, Path], work: Path) -> Layer:
     """Return a layer with `/var/lib/containerd` and these images, packed; nodes unpack them on first use.

@@ -12,9 +12,8 @@ from schedproof.benchmark.bench import Bench
 from schedproof.benchmark.document import pod_rows
 from schedproof.benchmark.results import BenchDocument
 from schedproof.documents.part import replace_infinite
-from schedproof.foundation.disk import FREE_SPACE
-from schedproof.foundation.errors import HostError
-from schedproof.foundation.private import make_private, open_private, write_private
+from schedproof.foundation.disk import writing_report
+from schedproof.foundation.private import open_private, write_private
 from schedproof.report.bench.benchstat import benchstat
 from schedproof.report.bench.markdown import summary
 from schedproof.report.bench.page import render_bench
@@ -38,8 +37,7 @@ def write_bench(document: BenchDocument, folder: Path) -> None:
     Raises:
         HostError: the folder cannot be written.
     """
-    try:
-        make_private(folder)
+    with writing_report(folder):
         # bench.json first: the numbers are kept even if rendering another file fails.
         for name, render in (
             ("bench.json", _as_json),
@@ -48,8 +46,6 @@ def write_bench(document: BenchDocument, folder: Path) -> None:
             ("bench.html", render_bench),
         ):
             write_private(folder / name, render(document))
-    except OSError as error:
-        raise _cannot_write(folder, error) from error
 
 
 def write_pods(rows: Iterable[Sequence[Any]], folder: Path) -> int:
@@ -61,16 +57,13 @@ def write_pods(rows: Iterable[Sequence[Any]], folder: Path) -> int:
         HostError: the folder cannot be written.
     """
     count = 0
-    try:
-        make_private(folder)
+    with writing_report(folder):
         path = folder / "pods.csv"
         with open(path, "w", encoding="utf-8", errors="replace", newline="", opener=open_private) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(POD_COLUMNS)
             for count, row in enumerate(rows, 1):  # noqa: B007 - the last number is the count
                 writer.writerow(f"{cell:.6f}" if isinstance(cell, float) else cell for cell in row)
-    except OSError as error:
-        raise _cannot_write(folder, error) from error
     return count
 
 
@@ -78,10 +71,3 @@ def _as_json(document: BenchDocument) -> str:
     # NaN and infinities measured nothing.
     known = replace_infinite(document.model_dump(by_alias=True, exclude_unset=True), lambda _: None)
     return json.dumps(known, indent=1, allow_nan=False) + "\n"
-
-
-def _cannot_write(folder: Path, error: OSError) -> HostError:
-    return HostError(
-        f"cannot write the report to {folder}: {error.strerror}",
-        remedy=FREE_SPACE,
-    )

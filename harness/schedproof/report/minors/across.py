@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedproof.foundation.errors import HostError
+from schedproof.foundation.disk import writing_report
 from schedproof.foundation.exit_codes import WORST_FIRST
-from schedproof.foundation.private import make_private, write_private
+from schedproof.foundation.private import write_private
 from schedproof.report import templating
 from schedproof.report.minors.differences import differences
 from schedproof.report.run.conclusion import Conclusion, conclude, word_for
-from schedproof.report.run.files import REPORT, report_of
-from schedproof.report.run.html import KINDS
+from schedproof.report.run.html import KINDS, REPORT, report_of
 from schedproof.report.run.matrix import matrix
 from schedproof.report.run.terminal import print_conclusion
 from schedproof.run.result import RunResult
@@ -49,11 +48,8 @@ class Across:
         """
         for line in self._lines():
             console.print(line, highlight=False, markup=False, soft_wrap=True)
-        try:
-            make_private(self._folder)
+        with writing_report(self._folder):
             write_private(self._folder / REPORT, self._page())
-        except OSError as error:
-            raise HostError(f"cannot write the report to {self._folder}: {error.strerror}") from error
         print_conclusion(self._conclusion, console)
         return self._worst
 

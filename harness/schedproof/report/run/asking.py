@@ -34,21 +34,12 @@ class SearchSpeed:
 
 def search_speeds(verdicts: Iterable[Verdict]) -> list[SearchSpeed]:
     """Return the speed on each surface that was searched, in order of first use; ignores verdicts without a search."""
-    found: dict[str, SearchSpeed] = {}
-    for verdict in verdicts:
-        for scoring in verdict.evidence.scorings:
-            if scoring.seconds:
-                found[scoring.surface] = _added(found.get(scoring.surface), scoring)
-    return list(found.values())
-
-
-def _added(before: SearchSpeed | None, scoring: Scoring) -> SearchSpeed:
-    latest = SearchSpeed(scoring.surface, scoring.asked, scoring.seconds, scoring.waited)
-    if before is None:
-        return latest
-    return SearchSpeed(
-        latest.surface,
-        before.questions + latest.questions,
-        before.seconds + latest.seconds,
-        before.waited + latest.waited,
-    )
+    found: dict[str, list[Scoring]] = {}
+    for scoring in (scoring for verdict in verdicts for scoring in verdict.evidence.scorings if scoring.seconds):
+        found.setdefault(scoring.surface, []).append(scoring)
+    return [
+        SearchSpeed(
+            surface, sum(s.asked for s in searches), sum(s.seconds for s in searches), sum(s.waited for s in searches)
+        )
+        for surface, searches in found.items()
+    ]

@@ -1,4 +1,4 @@
-"""The conclusion of a run: the last line of its output."""
+"""The words for outcomes, and the conclusion of a run: the last line of its output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.causes import Cause
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.symptoms import KINDS
-from schedproof.judge.verdict import Verdict
+from schedproof.judge.verdict import ClauseOutcome, Verdict
 from schedproof.report.run.soaked import finding, leak_texts
 from schedproof.run.result import RunResult
 
@@ -24,6 +24,15 @@ _WORDS: Mapping[int, Word] = {
     EXIT_INTERRUPTED: "INTERRUPTED",
 }  # fmt: skip
 
+_SYMBOLS = {
+    "passed": ("pass", "green"),
+    "failed": ("FAIL", "bold red"),
+    "excluded": ("excluded", "yellow"),
+    "not-claimed": ("-", "dim"),
+    "skipped": ("skip", "yellow"),
+    "invalid": ("INVALID", "bold magenta"),
+}
+"""By outcome: the word, and its style on a terminal."""
 _KINDS = (
     "passed", "failed", "stale exclusion", "invalid", "skipped", "not tried", "excluded", "recommended failed",
     "not applicable",
@@ -42,6 +51,11 @@ class Conclusion:
 
     def __str__(self) -> str:
         return f"{self.word}: {self.text}" + (f"; open {self.report}" if self.report is not None else "")
+
+
+def symbol(verdict: ClauseOutcome) -> tuple[str, str]:
+    """Return the word and the style of a verdict."""
+    return ("STALE", "bold red") if verdict.stale else _SYMBOLS[verdict.outcome]
 
 
 def counts(result: RunResult) -> dict[str, int]:

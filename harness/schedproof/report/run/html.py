@@ -11,8 +11,10 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from schedproof import __version__
+from schedproof.foundation.private import write_private
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.causes import Cause
 from schedproof.judge.codes import CODES
@@ -29,9 +31,25 @@ from schedproof.report.run.soaked import COLUMNS, heading, note, rows
 from schedproof.report.run.terminal import PASSES_ALONE
 from schedproof.run.result import RunResult
 
+REPORT = "report.html"
+"""The file in a run's folder that users open."""
 KINDS = {"PASSED": "passed", "FAILED": "failed", "UNPROVED": "invalid", "ERROR": "failed", "INTERRUPTED": "invalid"}
 """The CSS class of each conclusion."""
 _IDS = re.compile(f"({'|'.join(sorted(map(re.escape, CATALOGUE), key=len, reverse=True))})")
+
+
+def write_html(result: RunResult) -> None:
+    """Write report.html into the run's folder."""
+    write_private(result.folder / REPORT, render(result))
+
+
+def report_of(folder: Path) -> Path | None:
+    """Return the path of a folder's report.html, relative if it is below the working directory; None if missing."""
+    file = folder / REPORT
+    if not file.exists():
+        return None
+    here = Path.cwd()
+    return file.relative_to(here) if file.is_relative_to(here) else file
 
 
 def render(result: RunResult) -> str:
@@ -57,7 +75,11 @@ def render(result: RunResult) -> str:
         },
         script=script,
         script_digest=templating.digest(script),
-        speeds=list(_search_speeds(result)),
+        speeds=[
+            f"{name} on surface {speed}"
+            for name, tested in result.candidates.items()
+            for speed in search_speeds(tested.verdicts)
+        ],
         soaks=list(_soaks(result)),
         with_guarantees=_with_guarantees,
         passes_alone=PASSES_ALONE,
@@ -189,12 +211,6 @@ def _failures(result: RunResult) -> list[_Failure]:
         if has_section(verdict)
     ]
     return sorted(found, key=lambda failure: not failure.verdict.fails_run)
-
-
-def _search_speeds(result: RunResult) -> Iterator[str]:
-    for name, tested in result.candidates.items():
-        for speed in search_speeds(tested.verdicts):
-            yield f"{name} on surface {speed}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 
+from schedproof.foundation.private import open_private
 from schedproof.report.run.soaked import leak_texts
 from schedproof.report.run.terminal import explain
 from schedproof.run.result import RunResult
+
+
+def write_junit(result: RunResult) -> None:
+    """Write junit.xml into the run's folder."""
+    with open(result.folder / "junit.xml", "wb", opener=open_private) as file:
+        ET.ElementTree(junit(result)).write(file, encoding="utf-8", xml_declaration=True)
 
 
 def junit(result: RunResult) -> ET.Element:
@@ -33,13 +40,8 @@ def junit(result: RunResult) -> ET.Element:
             else:
                 continue
             message = "\n".join(filter(None, (titles.get(verdict.clause), verdict.summary)))
-            ET.SubElement(case, kind, type=verdict.code, message=_text(message)).text = _text(
-                explain(
-                    verdict,
-                    result.reproduce(tested.candidate, verdict.clause),
-                    result.reproduce_among(tested.candidate, verdict.clause),
-                )
-            )
+            found = ET.SubElement(case, kind, type=verdict.code, message=_text(message))
+            found.text = _text(explain(result, tested.candidate, verdict))
         if (soaked := tested.soaked) is not None:
             case = ET.SubElement(suite, "testcase", classname=tested.candidate.name, name="leaks")
             if text := "\n".join(leak_texts(soaked)) or soaked.unproved:

@@ -11,7 +11,7 @@ from schedproof.foundation.counted import counted
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import Clause
 from schedproof.judge.verdict import ClauseOutcome
-from schedproof.report.run.symbols import symbol
+from schedproof.report.run.conclusion import symbol
 
 
 @dataclasses.dataclass(frozen=True)

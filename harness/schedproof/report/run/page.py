@@ -15,10 +15,10 @@ from schedproof.foundation.counted import counted
 from schedproof.judge.causes import Cause
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.asking import search_speeds
+from schedproof.report.run.conclusion import symbol
 from schedproof.report.run.decision_rows import decision_table, decision_title
 from schedproof.report.run.gaps import gaps
 from schedproof.report.run.soaked import COLUMNS, heading, note, rows
-from schedproof.report.run.symbols import symbol
 from schedproof.run.leaks import SoakReport
 from schedproof.run.result import CandidateResult, RunResult
 

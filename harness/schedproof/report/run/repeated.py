@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.foundation.exit_codes import WORST_FIRST
 from schedproof.report.run.conclusion import Conclusion, word_for
-from schedproof.report.run.files import report_of
+from schedproof.report.run.html import report_of
 from schedproof.report.run.terminal import print_conclusion
 from schedproof.run.result import RunResult
 

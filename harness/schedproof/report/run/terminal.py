@@ -6,15 +6,15 @@ import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.console import open_console
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.evidence import Scoring
 from schedproof.judge.verdict import Verdict
-from schedproof.report.run.conclusion import Conclusion
+from schedproof.report.run.conclusion import Conclusion, symbol
 from schedproof.report.run.decision_rows import decision_table
 from schedproof.report.run.page import print_page
 from schedproof.report.run.soaked import leak_texts
-from schedproof.report.run.symbols import symbol
 from schedproof.run.result import RunResult
 
 if TYPE_CHECKING:
@@ -60,9 +60,8 @@ def _print_failures(result: RunResult, console: Console) -> None:
                 style = "red" if verdict.fails_run else "magenta"
                 _print_heading(f"{tested.candidate.name}  {verdict.clause}", console, style)
                 _print_verdict(verdict, console, verbose=True)
-                command = result.reproduce(tested.candidate, verdict.clause)
-                among = result.reproduce_among(tested.candidate, verdict.clause)
-                console.print(_again(command, among), end="", soft_wrap=True, highlight=False, markup=False)
+                again = _again(result, tested.candidate, verdict.clause)
+                console.print(again, end="", soft_wrap=True, highlight=False, markup=False)
         if tested.error is not None:
             _print_heading(f"{tested.candidate.name}  did not start", console, "red")
             console.print(str(tested.error), markup=False, highlight=False, soft_wrap=True)
@@ -94,15 +93,16 @@ def _print_heading(title: str, console: Console, style: str) -> None:
     console.print(Rule(title, style=style), width=min(console.width, _HEADING))
 
 
-def _again(alone: str, among: str) -> str:
-    return f"reproduce: {alone}\n" + (f"{PASSES_ALONE}: {among}\n" if among else "")
+def _again(result: RunResult, candidate: Candidate, clause: str) -> str:
+    among = result.reproduce_among(candidate, clause)
+    return f"reproduce: {result.reproduce(candidate, clause)}\n" + (f"{PASSES_ALONE}: {among}\n" if among else "")
 
 
-def explain(verdict: Verdict, reproduce: str, among: str = "") -> str:
-    """Return a verdict as plain text, with the commands that repeat its clause: alone, and after others (`among`)."""
+def explain(result: RunResult, candidate: Candidate, verdict: Verdict) -> str:
+    """Return a verdict as plain text, with the commands that repeat its clause: alone, and after others."""
     text = io.StringIO()
     _print_verdict(verdict, open_console(text))
-    return text.getvalue() + _again(reproduce, among)
+    return text.getvalue() + _again(result, candidate, verdict.clause)
 
 
 def _matrix(result: RunResult) -> Table:
