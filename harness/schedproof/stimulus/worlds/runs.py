@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from schedproof.candidate.subjects import Subject
 from schedproof.foundation.deadlines import AGAIN
@@ -286,13 +286,29 @@ class WorldRuns:
         rules = {reason.rule for node in room for reason in (entry.before or {}).get(node, ())} & RULES_OF_PODS
         if not rules or self._trial.candidate.kind == "extender":
             return bool(rules)
-        if "pod-affinity" not in rules:
+        if "changed" in step and self._is_unannounced(entry.described, rules):
+            return True
+        if "pod-affinity" not in rules or "changed" in step:
             return False
-        if "changed" in step:
-            return self._world.most_anti_terms > 0
         return kind_of(step).ends and (
             bool(required(entry.described, "podAffinity")) or self._world.most_anti_terms > 1
         )
+
+    def _is_unannounced(self, pod: Manifest, rules: Collection[str]) -> bool:
+        """Return whether kube-scheduler does not try a pod again that the last change of a node freed of these rules.
+
+        Topology spread: neither the label over which the pod is spread nor a taint has changed, but the node no longer
+        counts, because the pod no longer selects it. Affinity: the node of the pods that the pod selects has lost the
+        label, and the pod is the first of its group.
+        """
+        changed = self._world.relabelled
+        constraints = pod.get("spec", {}).get("topologySpreadConstraints", ())
+        over = {one["topologyKey"] for one in constraints if one["whenUnsatisfiable"] == "DoNotSchedule"}
+        if "topology-spread" in rules and not (over & changed.keys() or self._world.retainted):
+            return True
+        lost = {key for key, value in changed.items() if value is None}
+        near = {term["topologyKey"] for term in required(pod, "podAffinity")}
+        return "pod-affinity" in rules and (self._world.most_anti_terms > 0 or bool(near & lost))
 
     def _note_disturbed(self, fault: str, kind: str) -> None:
         rules = {reason.rule for entry in self._waiting for why in entry.nodes.values() for reason in why}
