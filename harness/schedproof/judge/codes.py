@@ -211,6 +211,10 @@ CODES: Mapping[str, Code] = {
         "the judge of the clause raised an exception: a bug of schedproof, to be reported with the record",
         "report it to schedproof, with the folder of the run",
     ),
+    "keeps-processor-busy": Code(
+        "a process of the candidate computed all the time while pods waited and nothing happened",
+        "block until there is something to do: on a queue, a condition, or a timer until the next back-off ends",
+    ),
     "lease-not-taken": Code(
         "pods were scheduled with leader election, but its Lease was not acquired",
         "acquire the Lease before the first pod is scheduled, if leaderElect is true",
