@@ -142,7 +142,6 @@ FIELDS: Mapping[str, Sequence[str]] = MappingProxyType({
     "Pod.status.conditions[].reason": ("Unschedulable", "SchedulingGated", "Deferred", "Infeasible"),
     # -- gates, volumes, claims
     "Pod.spec.schedulingGates[].name": (ANY,),
-    "Pod.spec.volumes[].name": (ANY,),
     "Pod.spec.volumes[].persistentVolumeClaim.claimName": (ANY,),
     "Pod.spec.volumes[].ephemeral": (ANY,),
     "Pod.spec.volumes[].emptyDir": (EMPTY,),
