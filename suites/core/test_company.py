@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -395,3 +396,102 @@ def test_topology_spread(case: Case) -> None:
     case.settle()
     case.expect_so_many_bound(pods("tainted", 4), 2)
     case.expect_bound(pods("honoring", 4, nodeTaintsPolicy="Honor"))
+
+
+def key_of(change: str) -> str:
+    """Return the label of nodes that is the topology key of the pod that waits for a change."""
+    return f"schedproof.dev/{change}"
+
+
+@pytest.mark.clause("core/requeue-spread")
+def test_requeue_spread(case: Case) -> None:
+    """Pods are spread over a label each: one domain has a pod, another node's has none and is closed to the pod.
+
+    Each waits for one change: a pod goes, is relabelled, or comes to the empty domain; the other node loses the label,
+    gets the same value or a taint by which it does not count, or is deleted. A last pod selects a node that then gets
+    the label.
+    """
+    node, other = case.nodes.names[:2]
+    case.nodes.add(NORTH)
+    changes: dict[str, Callable[[], object]] = {
+        "pod-goes": lambda: case.delete([there["pod-goes"]]),
+        "pod-changes": lambda: case.pods.relabel(there["pod-changes"], {"app": "another"}),
+        "pod-comes": lambda: case.pods.neighbour(other, "pod-comes"),
+        "label-goes": lambda: case.nodes.change(other, labels={key_of("label-goes"): None}),
+        "label-changes": lambda: case.nodes.change(other, labels={key_of("label-changes"): "first"}),
+        "node-goes": lambda: case.nodes.remove(NORTH),
+        "label-comes": lambda: case.nodes.change(other, labels={key_of("label-comes"): "second"}),
+    }
+    if not case.leaves_out(Subject.TAINTS):
+        taint = {"key": key_of("taint-comes"), "effect": "NoSchedule"}
+        changes["taint-comes"] = lambda: case.nodes.change(other, taints=[taint])
+    empty = dict.fromkeys(changes, other) | {"node-goes": NORTH}
+    case.nodes.change(node, labels={key_of(change): "first" for change in changes})
+    for second in (other, NORTH):
+        mine = [change for change in changes if empty[change] == second and change != "label-comes"]
+        case.nodes.change(second, labels={key_of(change): "second" for change in mine})
+    there = {change: case.pods.neighbour(node, change) for change in changes}
+    case.settle()
+    waiting = {
+        change: case.pod(
+            change, labels={"app": change}, nodeSelector={HOST: other if change == "label-comes" else node},
+            topologySpreadConstraints=[
+                spread(change, topologyKey=key_of(change), nodeAffinityPolicy="Ignore", nodeTaintsPolicy="Honor")
+            ],
+        )
+        for change in changes
+    }  # fmt: skip
+    case.expect_pending(list(waiting.values()))
+    for change, happens in changes.items():
+        happens()
+        case.expect_bound([waiting[change]], case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/requeue-affinity")
+def test_requeue_affinity(case: Case) -> None:
+    """Pods have affinity or anti-affinity to a pod on another node, over a label each. Each waits for one change.
+
+    One of the two nodes gets the label, loses it, or gets another value; or the pod goes, or is relabelled.
+    """
+    node, other = case.nodes.names[:2]
+
+    def relabels(one: str, change: str, value: str | None) -> Callable[[], object]:
+        return lambda: case.nodes.change(one, labels={key_of(change): value})
+
+    far: dict[str, Callable[[], object]] = {
+        "meets": relabels(other, "meets", "first"),
+        "is-met": relabels(node, "is-met", "second"),
+        "gets-place": relabels(other, "gets-place", "first"),
+        "has-place": relabels(node, "has-place", "first"),
+        "pod-turns": lambda: case.pods.relabel(there["pod-turns"], {"app": "pod-turns"}),
+    }
+    near: dict[str, Callable[[], object]] = {
+        "leaves": relabels(other, "leaves", "second"),
+        "is-left": relabels(node, "is-left", "second"),
+        "loses-place": relabels(other, "loses-place", None),
+        "has-lost-place": relabels(node, "has-lost-place", None),
+        "pod-goes": lambda: case.delete([there["pod-goes"]]),
+        "pod-changes": lambda: case.pods.relabel(there["pod-changes"], {"app": "another"}),
+    }
+    at_first = {"gets-place": (None, "first"), "has-place": ("first", None), "pod-turns": ("first", "first")}
+    places = {
+        change: at_first.get(change, ("second", "first") if change in far else ("first", "first"))
+        for change in (*far, *near)
+    }
+    case.nodes.change(other, labels={key_of(change): place for change, (place, _) in places.items()})
+    case.nodes.change(node, labels={key_of(change): place for change, (_, place) in places.items()})
+    there = {
+        change: case.pods.neighbour(node, "another" if change == "pod-turns" else change) for change in (*far, *near)
+    }
+    case.settle()
+    waiting = {
+        change: case.pod(
+            change, nodeSelector={HOST: other},
+            affinity=(together if change in far else apart)(term(change, key_of(change))),
+        )
+        for change in (*far, *near)
+    }  # fmt: skip
+    case.expect_pending(list(waiting.values()))
+    for change, happens in {**far, **near}.items():
+        happens()
+        case.expect_bound([waiting[change]], case.deadlines.requeue)

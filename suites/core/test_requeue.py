@@ -16,6 +16,7 @@ from schedproof.stimulus.pods import Pod
 
 REFUSALS = {500: 3, 409: 2}
 """HTTP status to how often a pod's Binding fails with it."""
+RESTS = 4
 SEVERAL = 6
 MANY = 12
 CROWD = 72
@@ -77,6 +78,24 @@ def test_requeue_pod_deleted(case: Case) -> None:
     case.expect_pending([pod], cpu=case.nodes.share("cpu", 1 / 80))
     case.delete([leaving])
     case.expect_bound([pod], case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/idle")
+def test_idle(case: Case) -> None:
+    """A pod waits for room. Small pods are deleted, one after the other: it is tried again, and still fits nowhere.
+
+    After each deletion nothing happens for a moment, in which the candidate only has to let the pod's back-off pass.
+    """
+    node, *_ = case.nodes.names
+    small = [case.pods.neighbour(node, "small", cpu="1m") for _ in range(RESTS)]
+    case.pods.fill(node, cpu=case.nodes.share("cpu", 1 / 16))
+    case.settle()
+    waits = case.pod("waits", cpu=case.nodes.share("cpu", 1 / 4), nodeSelector={"kubernetes.io/hostname": node})
+    case.expect_pending([waits])
+    for pod in small:
+        case.delete([pod])
+        case.rest()
+    case.expect_pending([waits])
 
 
 @pytest.mark.clause("core/requeue-taint-removed")

@@ -44,7 +44,8 @@ def test_volume_node_affinity(case: Case) -> None:
 def test_volume_limits(case: Case) -> None:
     """A node can have two volumes attached. Pods use one, the same one, and a second one; other pods need a third.
 
-    One of these fits on another node. Of the others, one fits once the pod of the second volume is deleted.
+    One of these fits on another node. Of the others, one fits once the pod of the second volume is deleted. Last, a
+    generic ephemeral volume uses up the limit of a node until its pod is deleted.
     """
     node, other = case.nodes.names[:2]
     case.volumes.limit(node, 2)
@@ -60,6 +61,52 @@ def test_volume_limits(case: Case) -> None:
     case.expect_pending(waits)
     case.delete([both])
     case.expect_so_many_bound(waits, 1)
+    case.volumes.limit(other, 2)
+    passing = case.volumes.storage_class(waits=False)
+    case.volumes.volume(passing, driver=DRIVER)
+    case.sight.await_freshness()
+    scratch = case.pod("scratch", plain=True, volumes=[case.volumes.ephemeral(passing)], **on(other))
+    case.expect_bound([scratch], case.deadlines.requeue)
+    last = case.pod("exceeds", volumes=[first], **on(other))
+    case.expect_pending([last])
+    case.delete([scratch])
+    case.expect_bound([last], case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/volume-capacity")
+def test_volume_capacity(case: Case) -> None:
+    """A driver provisions volumes, and reports how much it can for each of two nodes, and for none.
+
+    A pod needs more than one of the nodes has; the next more than the largest volume, and waits until the other node
+    has more. The harness plays the driver. Another driver reports nothing, and provides volumes of one class for one
+    node only.
+    """
+    small, large = case.nodes.names[:2]
+    driver = case.volumes.provisioner()
+    pooled = case.volumes.storage_class(waits=True, driver=driver)
+    growing = case.volumes.capacity(pooled, "1Gi", node=small)
+    case.volumes.capacity(pooled, "10Gi", node=large, largest="2Gi")
+    case.volumes.capacity(pooled, "100Gi")
+    everywhere = case.volumes.storage_class(waits=True, driver=DRIVER)
+    placed = case.volumes.storage_class(waits=True, driver=DRIVER, node=large)
+    case.sight.await_freshness()
+
+    def provided(storage_class: str, size: str, **spec: Any) -> None:
+        claim = case.volumes.claim(storage_class, size=size)
+        pod = case.pod(volumes=[claim], **spec)
+        case.volumes.provide(claim, case.deadlines.bind)
+        case.expect_bound([pod])
+
+    provided(pooled, "2Gi")
+    provided(everywhere, "500Gi", **on(small))
+    provided(placed, "500Gi")
+    claim = case.volumes.claim(pooled, size="3Gi")
+    waits = case.pod("exceeds", volumes=[claim])
+    elsewhere = case.pod("exceeds", volumes=[case.volumes.claim(placed)], **on(small))
+    case.expect_pending([waits, elsewhere])
+    case.volumes.grow(growing, "3Gi")
+    case.volumes.provide(claim, case.deadlines.requeue)
+    case.expect_bound([waits], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/volume-once")

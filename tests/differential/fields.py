@@ -31,7 +31,7 @@ _MAPS = frozenset({
     "allocatedResources",
 })  # fmt: skip
 """Fields whose keys are the user's."""
-_IDENTITY = frozenset({"Pod.metadata.name", "Pod.metadata.uid", "Node.metadata.name"})
+_IDENTITY = frozenset({"Pod.metadata.name", "Pod.metadata.uid", "Pod.spec.volumes[].name", "Node.metadata.name"})
 
 
 def _below(path: str, key: str) -> str:

@@ -44,9 +44,8 @@ def decisions(program: Path, worlds: Iterable[dict[str, Any]]) -> Iterator[Decis
 
 
 def storage_of(world: dict[str, Any]) -> Storage:
-    return Storage(
-        *({key(one): one for one in world.get(kind) or ()} for kind in ("claims", "volumes", "classes", "csiNodes"))
-    )
+    kinds = ("claims", "volumes", "classes", "csiNodes", "drivers", "capacities")
+    return Storage(*({key(one): one for one in world.get(kind) or ()} for kind in kinds))
 
 
 def inventory_of(world: dict[str, Any]) -> Inventory | None:

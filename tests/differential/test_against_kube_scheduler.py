@@ -26,6 +26,7 @@ DECIDED_BY = (
     "VolumeBinding: node(s) didn't match PersistentVolume's node affinity",
     "VolumeBinding: node(s) didn't find available persistent volumes to bind",
     "VolumeBinding: pod has unbound immediate PersistentVolumeClaims",
+    "VolumeBinding: node(s) did not have enough free storage",
     "VolumeRestrictions", "NodeVolumeLimits",
     "VolumeZone: node(s) had no available volume zone",
     "DynamicResources: cannot allocate all claims",

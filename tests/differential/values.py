@@ -146,6 +146,7 @@ FIELDS: Mapping[str, Sequence[str]] = MappingProxyType({
     # -- gates, volumes, claims
     "Pod.spec.schedulingGates[].name": (ANY,),
     "Pod.spec.volumes[].persistentVolumeClaim.claimName": (ANY,),
+    "Pod.spec.volumes[].ephemeral": (ANY,),
     "Pod.spec.volumes[].emptyDir": (EMPTY,),
     "Pod.spec.resourceClaims[].name": (ANY,),
     "Pod.spec.resourceClaims[].resourceClaimName": (ANY,),

@@ -74,8 +74,19 @@ _CLASSES = [
         "metadata": {"name": "later"}, "provisioner": "kubernetes.io/no-provisioner",
         "volumeBindingMode": "WaitForFirstConsumer",
     },
+    {
+        "metadata": {"name": "made"}, "provisioner": "disks.example.com", "volumeBindingMode": "WaitForFirstConsumer",
+    },
+    {
+        "metadata": {"name": "placed"}, "provisioner": "files.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowedTopologies": [
+            {"matchLabelExpressions": [{"key": "zone", "values": ["a", "b"]}, {"key": "disk", "values": ["a"]}]},
+            {"matchLabelExpressions": [{"key": "zone", "values": ["b"]}]},
+        ],
+    },
 ]  # fmt: skip
-_CLASS_NAMES = ("now", "later", "later", "later", "later", "gone", "")
+_CLASS_NAMES = ("now", "later", "later", "later", "later", "made", "made", "made", "placed", "gone", "")
 _SIZES = ("1Gi", "1073741824", "2Gi", "500M", "1.5Gi")
 _MODES, _ONCE = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"), "ReadWriteOncePod"
 _DRIVERS = ("disks.example.com", "files.example.com")
@@ -193,7 +204,40 @@ class Worlds:
             for node in nodes
             if self._chance(0.5)
         ]
-        return {"claims": claims, "volumes": volumes, "classes": _CLASSES, "csiNodes": limits}
+        if self._chance(0.2):
+            pod["spec"]["volumes"].append({"name": "own", "ephemeral": {"volumeClaimTemplate": {"spec": {
+                "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+            }}}})  # fmt: skip
+            if self._chance(0.9):
+                claims.append(self._owned(pod, volumes))
+        return {
+            "claims": claims, "volumes": volumes, "classes": _CLASSES, "csiNodes": limits,
+            "drivers": [
+                {"metadata": {"name": name}, "spec": {"storageCapacity": self._chance(0.7)}}
+                for name in _DRIVERS
+                if self._chance(0.9)
+            ],
+            "capacities": [self._capacity(f"capacity-{number}") for number in range(self._random.randint(0, 4))],
+        }  # fmt: skip
+
+    def _owned(self, pod: Manifest, volumes: list[Manifest]) -> Manifest:
+        """A claim of the pod's ephemeral volume, or of another pod's of the same name."""
+        claim = self._claim(f"{pod['metadata']['name']}-own", pod["metadata"]["namespace"], volumes)
+        claim["spec"]["accessModes"] = ["ReadWriteOnce"]
+        uid = pod["metadata"]["uid"] if self._chance(0.9) else "another"
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"], "uid": uid, "controller": True}
+        claim["metadata"]["ownerReferences"] = [owner]
+        return claim
+
+    def _capacity(self, name: str) -> Manifest:
+        places = ({}, {"matchLabels": {"zone": "a"}}, {"matchExpressions": [self._place()]})
+        return {
+            "metadata": {"name": name, "namespace": "default"},
+            "storageClassName": self._pick(("made", "made", "placed", "later")),
+            **({"nodeTopology": self._pick(places)} if self._chance(0.9) else {}),
+            **({"capacity": self._pick(_SIZES)} if self._chance(0.9) else {}),
+            **({"maximumVolumeSize": self._pick(_SIZES)} if self._chance(0.3) else {}),
+        }
 
     def _driver(self, name: str, node: str) -> Manifest:
         limit = {"allocatable": {"count": self._pick((0, 0, 1, 2))}} if self._chance(0.8) else {}
@@ -248,6 +292,9 @@ class Worlds:
                 spec["volumeName"] = volume["metadata"]["name"] if self._chance(0.95) else "gone"
             if self._chance(0.9):
                 metadata["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+        elif self._chance(0.1):
+            node = self._pick(("n0", "n1"))
+            metadata["annotations"] = {"volume.kubernetes.io/selected-node": node}
         if self._chance(0.02):
             metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z"}
         phase = "Lost" if self._chance(0.02) else self._pick(("Pending", "Bound"))

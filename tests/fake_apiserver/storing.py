@@ -20,7 +20,7 @@ Controller = Callable[[str, Manifest], None]
 """Called with what happened (ADDED, MODIFIED, DELETED, or READ by its name) and a copy of the object; may write."""
 
 _CLUSTER_WIDE = {
-    "namespaces", "nodes", "persistentvolumes", "storageclasses", "runtimeclasses", "priorityclasses",
+    "namespaces", "nodes", "persistentvolumes", "storageclasses", "csidrivers", "runtimeclasses", "priorityclasses",
     "deviceclasses", "resourceslices", "validatingwebhookconfigurations",
 }  # fmt: skip
 _OWN_STATUS = ("pods", "nodes", "persistentvolumes", "persistentvolumeclaims", "poddisruptionbudgets", "resourceclaims")

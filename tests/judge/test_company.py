@@ -135,6 +135,21 @@ def test_a_pod_bound_earlier_may_have_been_decided_on_later(skew: int, waits: bo
     assert ("node-2" in found.feasible) == (not wrong)
 
 
+@pytest.mark.parametrize(("middle", "wrong"), [(2, False), (1, True)], ids=["an order", "no order"])
+def test_bindings_that_took_effect_in_another_order_are_right_if_they_were_decided_on_in_some(
+    middle: int, wrong: bool
+) -> None:
+    """Each takes a zone with fewer web pods than its skew: they were decided on in the order of their skews."""
+    h = zoned()
+    skews = {"loose": 3, "middle": middle, "strict": 1}
+    constraint = {**term("web"), "whenUnsatisfiable": "DoNotSchedule", "minDomains": 4}
+    for name, skew in skews.items():
+        h.pod(name, labels={"app": "web"}, topologySpreadConstraints=[{**constraint, "maxSkew": skew}])
+    for name in skews:
+        h.bind(name, "node-2")
+    assert bool(ruling(h, "strict").reasons) == wrong
+
+
 def test_pods_created_after_a_binding_cannot_justify_it() -> None:
     h = zoned()
     spread(h, "p1", "p3")

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from schedproof.history.observations import Configured
+from schedproof.judge.rulings.ruling import rule_binding
 
 from .histories import NODES, SCHEDULER, HistoryBuilder, told
 
 IN_POOL = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "pool", "operator": "In", "values": ["a"]}]}]}
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 ADDED = {"NodeAffinity": {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": IN_POOL}}}
 
 
@@ -43,6 +45,24 @@ def test_added_affinity_of_the_configuration_applies_to_every_pod(node: str, out
     h.bind("probe-1", node)
     h.expect("probe-1", "bound")
     assert h.verdict().outcome == outcome
+
+
+def test_preferred_terms_of_the_configuration_count_beside_those_of_a_pod() -> None:
+    def prefers(value: str, weight: int) -> dict[str, Any]:
+        expression = {"key": "pool", "operator": "In", "values": [value]}
+        return {PREFERRED: [{"weight": weight, "preference": {"matchExpressions": [expression]}}]}
+
+    h = configured(args={"NodeAffinity": {"addedAffinity": prefers("a", 10)}})
+    for node, pool in (("node-1", "a"), ("node-2", "b")):
+        h.node(node, labels={"pool": pool})
+    h.seen()
+    h.pod("bare")
+    h.bind("bare", "node-1")
+    h.pod("own", affinity={"nodeAffinity": prefers("b", 20)})
+    h.bind("own", "node-1")
+    history = h.history()
+    wishes = [rule_binding(history, binding).wishes for binding in history.bindings.values()]
+    assert [[its[node][1] for node in ("node-1", "node-2")] for its in wishes] == [[10, 0], [10, 20]]
 
 
 def test_expecting_a_pod_that_the_added_affinity_keeps_pending_is_invalid() -> None:

@@ -102,3 +102,34 @@ def test_volumes_that_the_oracle_does_not_model_are_invalid() -> None:
     store(h, "persistentvolumes", "volume", spec={"storageClassName": "class", "rbd": {"pool": "d"}}, status={})
     pod(h)
     told(bind_pod(h).verdict(), "invalid", "oracle-gap")
+
+
+def provisioned(amount: str, *, selected: str = "node-1") -> HistoryBuilder:
+    """A claim of a driver that reports capacity on one node: the candidate selects a node, and gets a volume there."""
+    h = HistoryBuilder("core/volume-capacity", claims=CLAIMED)
+    store(h, "csidrivers", "driver", spec={"storageCapacity": True})
+    store(h, "storageclasses", "class", provisioner="driver", volumeBindingMode="WaitForFirstConsumer")
+    place = {"matchLabels": {"kubernetes.io/hostname": "node-1"}}
+    store(
+        h, "csistoragecapacities", "pool", {"namespace": NAMESPACE}, storageClassName="class", capacity=amount,
+        nodeTopology=place,
+    )  # fmt: skip
+    spec = {
+        "storageClassName": "class", "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}},
+    }  # fmt: skip
+    pending = {"phase": "Pending"}
+    store(h, "persistentvolumeclaims", "claim", {"namespace": NAMESPACE}, spec=spec, status=pending)
+    pod(h)
+    annotations = {"volume.kubernetes.io/selected-node": selected}
+    metadata = {"namespace": NAMESPACE, "annotations": annotations}
+    store(h, "persistentvolumeclaims", "claim", metadata, spec=spec, status=pending)
+    store(h, "persistentvolumes", "volume", spec={"storageClassName": "class", "local": {"path": "/"}})
+    metadata = {"namespace": NAMESPACE, "annotations": {**annotations, "pv.kubernetes.io/bind-completed": "yes"}}
+    store(h, "persistentvolumeclaims", "claim", metadata, spec={**spec, "volumeName": "volume"}, status={})
+    return bind_pod(h, selected)
+
+
+def test_a_node_is_selected_for_a_claim_where_its_driver_has_the_capacity() -> None:
+    told(provisioned("1Gi").verdict(), "passed")
+    told(provisioned("1Mi").verdict(), "failed", "infeasible-volume")
+    told(provisioned("1Gi", selected="node-2").verdict(), "failed", "infeasible-volume")

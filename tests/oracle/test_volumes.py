@@ -28,6 +28,17 @@ CLASSES = {
     "made": {
         "metadata": {"name": "made"}, "volumeBindingMode": "WaitForFirstConsumer", "provisioner": "example.com/disks",
     },
+    "placed": {
+        "metadata": {"name": "placed"}, "volumeBindingMode": "WaitForFirstConsumer", "provisioner": "example.com/disks",
+        "allowedTopologies": [
+            {"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}, {"key": "disk", "values": ["hdd"]}]},
+            {"matchLabelExpressions": [{"key": ZONE, "values": ["b", "c"]}]}, {"matchLabelExpressions": []},
+        ],
+    },
+    "in-tree": {
+        "metadata": {"name": "in-tree"}, "volumeBindingMode": "WaitForFirstConsumer",
+        "provisioner": "kubernetes.io/aws-ebs",
+    },
 }  # fmt: skip
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 
@@ -135,7 +146,7 @@ def test_volume_reserved_for_a_claim_is_its_only_choice() -> None:
 @pytest.mark.parametrize(
     ("claims", "volumes", "named"),
     [
-        ([claim("made")], [], "volumes that example.com/disks provides"),
+        ([claim("in-tree")], [], "volumes that kubernetes.io/aws-ebs provides"),
         ([claim(), claim()], [], "several claims that wait for their first consumer"),
         ([bound()], [volume("now", rbd={"pool": "d"})], "PersistentVolume.spec.rbd"),
         ([claim()], [volume(rbd={"pool": "d"})], "PersistentVolume.spec.rbd"),
@@ -198,3 +209,78 @@ def test_a_claim_for_one_pod_leaves_no_node_to_another(mode: str, fits: bool) ->
     found = check(pod("c"), NODES, [user("other", "c")], storage=storage)
     assert [name for name, why in found.items() if not why] == (EVERYWHERE if fits else [])
     assert all(not why for why in check(pod("c"), NODES, [], storage=storage).values())
+
+
+def capacity(amount: str | None, place: Manifest | None = {}, of: str = "made", **more: Any) -> Manifest:  # noqa: B006
+    return {
+        "storageClassName": of, **({} if amount is None else {"capacity": amount}),
+        **({} if place is None else {"nodeTopology": place}), **more,
+    }  # fmt: skip
+
+
+SSD = {"matchLabels": {"disk": "ssd"}}
+
+
+@pytest.mark.parametrize(
+    ("capacities", "left"),
+    [
+        ([], []), ([capacity("1Gi")], EVERYWHERE), ([capacity("1023Mi")], []), ([capacity(None)], []),
+        ([capacity("2Gi", SSD)], ["a1", "nowhere"]), ([capacity("2Gi", None)], []),
+        ([capacity("2Gi", of="placed")], []), ([capacity("9Gi", maximumVolumeSize="1Mi")], []),
+        ([capacity("1Mi", maximumVolumeSize="9Gi")], EVERYWHERE),
+        ([capacity("1Mi", SSD), capacity("1Gi", {"matchLabels": {"disk": "hdd"}})], ["b1"]),
+    ],
+    ids=["none", "enough", "too little", "no amount", "of some nodes", "of no node", "of another class",
+         "the largest volume", "the largest alone", "several"],
+)  # fmt: skip
+def test_a_driver_that_reports_capacity_provisions_where_there_is_enough(
+    capacities: list[Manifest], left: list[str]
+) -> None:
+    by_name = {f"default/{number}": one for number, one in enumerate(capacities)}
+    for reports in (True, False, None):
+        drivers = {} if reports is None else {"example.com/disks": {"spec": {"storageCapacity": reports}}}
+        storage = Storage({"default/c": claim("made")}, {}, CLASSES, {}, drivers, by_name)
+        found = check(pod("c"), NODES, (), storage=storage)
+        assert [name for name, why in found.items() if not why] == (left if reports else EVERYWHERE)
+        assert unmodelled(pod("c"), (), NODES, {}, storage) == ()
+
+
+def test_a_class_may_limit_its_topologies() -> None:
+    assert nodes_left(claim("placed")) == ["b1"]
+    assert nodes_left(claim("placed"), volume("placed", disk="ssd")) == EVERYWHERE
+
+
+def test_a_claim_that_is_being_provisioned_has_its_node() -> None:
+    selected = claim("made", annotations={"volume.kubernetes.io/selected-node": "b1"})
+    assert nodes_left(selected) == ["b1"]
+    assert nodes_left(selected, volume("made", disk="ssd")) == ["b1"]
+
+
+@pytest.mark.parametrize(
+    ("owner", "left"), [({"uid": "probe", "controller": True}, EVERYWHERE), ({"uid": "other", "controller": True}, []),
+                        ({"uid": "probe"}, []), (None, [])],
+    ids=["the pod", "another pod", "not its controller", "no claim"],
+)  # fmt: skip
+def test_an_ephemeral_volume_is_a_claim_of_its_pod(owner: Manifest | None, left: list[str]) -> None:
+    """Its zone does not count, as with kube-scheduler; and it counts against limits."""
+    own = pod()
+    own["spec"]["volumes"] = [{"name": "own", "ephemeral": {}}]
+    made = bound()
+    made["metadata"] |= {"name": "probe-own", "ownerReferences": [owner]}
+    claims = {} if owner is None else {"default/probe-own": made}
+    disk = {**csi("v", "disks"), "metadata": {"name": "v", "labels": {ZONE: "elsewhere"}}}
+    for limit in (0, 1):
+        driver = {"name": "disks", "allocatable": {"count": limit}}
+        limits = {node["metadata"]["name"]: {"spec": {"drivers": [driver]}} for node in NODES}
+        storage = Storage(claims, {"v": disk}, CLASSES, limits)
+        found = check(own, NODES, (), storage=storage)
+        assert [name for name, why in found.items() if not why] == (left if limit else [])
+        assert unmodelled(own, (), NODES, {}, storage) == ()
+
+
+def test_a_volume_to_be_provisioned_counts_against_the_limit_of_its_driver() -> None:
+    limits = {"a1": {"spec": {"drivers": [{"name": "example.com/disks", "allocatable": {"count": 1}}]}}}
+    claims = {f"default/{name}": {**claim("made"), "metadata": {"name": name, "namespace": "default"}} for name in "xy"}
+    storage = Storage(claims, {}, CLASSES, limits)
+    found = check(pod("x"), NODES, [user("other", "y")], storage=storage)
+    assert [name for name, why in found.items() if not why] == ["b1", "nowhere"]

@@ -10,7 +10,7 @@ import pytest
 from schedproof.clusters.api import ApiError
 from schedproof.foundation.deadlines import OBJECT_GONE, VOLUME_READY
 from schedproof.foundation.errors import DeadlineExceededError
-from schedproof.oracle.volumes import BIND_COMPLETED
+from schedproof.oracle.volumes import BIND_COMPLETED, SELECTED_NODE
 from schedproof.stimulus.changes import volumes as changes
 from schedproof.stimulus.changes.volumes import ZONE, VolumeChanges
 
@@ -119,3 +119,24 @@ def test_what_stays_in_use_is_said(world: World, volumes: VolumeChanges, monkeyp
     volumes.claim("fast")
     with pytest.raises(DeadlineExceededError, match="it is still there"):
         volumes.undo()
+
+
+def test_a_volume_is_provided_where_the_candidate_has_selected_a_node(world: World, volumes: VolumeChanges) -> None:
+    """It goes after its claim, and before all else."""
+    name = volumes.storage_class(waits=True, driver=volumes.provisioner(), node="node-2")
+    volumes.grow(volumes.capacity(name, "1Gi", node="node-1", largest="1Mi"), "3Gi")
+    pools = world.server.names("csistoragecapacities")
+    (pool,) = (world.server.read("csistoragecapacities", one, NAMESPACE) for one in pools)
+    assert (pool["capacity"], pool["nodeTopology"]["matchLabels"]) == ("3Gi", {"kubernetes.io/hostname": "node-1"})
+    item = volumes.claim(name, size="2Gi")
+    claim = item["persistentVolumeClaim"]["claimName"]
+    volumes.provide(item, dataclasses.replace(VOLUME_READY, seconds=0.0))
+    assert world.server.names("persistentvolumes") == []
+    selected = {"metadata": {"annotations": {SELECTED_NODE: "node-2"}}}
+    world.server.patch("persistentvolumeclaims", claim, selected, NAMESPACE)
+    volumes.provide(item, VOLUME_READY)
+    (made,) = (world.server.read("persistentvolumes", one) for one in world.server.names("persistentvolumes"))
+    assert (made["spec"]["claimRef"]["name"], made["spec"]["capacity"]) == (claim, {"storage": "2Gi"})
+    assert volumes.undo()
+    removed = [path.split("/")[-2] for path, _ in world.server.seen("DELETE")]
+    assert removed[:2] == ["persistentvolumeclaims", "persistentvolumes"]

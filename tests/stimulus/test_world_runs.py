@@ -389,6 +389,41 @@ def test_a_pod_that_kube_scheduler_does_not_try_again_is_owed_nothing(
         assert (made.runs.run(world, hurried=False) is not None) == owed
 
 
+ZONE = "schedproof.dev/zone"
+OVER_ZONES = {
+    "labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": ZONE, "maxSkew": 1,
+    "whenUnsatisfiable": "DoNotSchedule",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "owed"),
+    [
+        ({"labels": {"disk": "ssd", ZONE: "a"}}, True), ({"labels": {"disk": "ssd"}}, True),
+        ({"labels": {ZONE: "b"}}, False), ({"labels": {"disk": "ssd", ZONE: "b"}}, False),
+    ],
+    ids=["another zone", "no zone", "not selected", "as it was"],
+)  # fmt: skip
+def test_a_pod_that_is_spread_is_owed_a_node_once_the_zones_change(
+    make_world: Callable[..., World], changed: dict[str, Any], owed: bool
+) -> None:
+    """The second node is full, and its zone empty: the pod fits on the first once that zone does not count."""
+    made = Runs(make_world(timing=dataclasses.replace(IN_TIME, requeue=0.0), features=("topology-spread",)))
+    made.schedule(rightly)
+    labels = {"labels": {"app": "web"}}
+    waits = pod("web", topologySpreadConstraints=[OVER_ZONES])
+    waits["spec"]["nodeSelector"] = {**POOL, "disk": "ssd"}
+    world = steps(
+        {"there": {**pod("db"), **labels}, "node": FIRST}, {"there": pod("fills", cpu="4"), "node": SECOND},
+        {"comes": {**waits, **labels}}, {"changed": {"name": SECOND, **changed}},
+        nodes=tuple(
+            {"name": name, "labels": {"disk": "ssd", ZONE: zone}} for name, zone in ((FIRST, "a"), (SECOND, "b"))
+        ),
+    )  # fmt: skip
+    with made.all_gone():
+        assert (made.runs.run(world, hurried=False) is not None) == owed
+
+
 def test_while_a_world_is_made_smaller_nothing_is_expected_on_record(made: Runs) -> None:
     made.schedule(rightly)
     assert made.runs.run(steps({"comes": pod("web")}, {"comes": pod("large", cpu="5")}), hurried=True) is None

@@ -149,6 +149,19 @@ def test_no_change_of_a_generated_world_adds_a_no_execute_taint():
         assert "NoExecute" not in {taint["effect"] for node in changed for taint in node.get("taints", ())}
 
 
+def test_often_only_a_label_of_a_node_changes():
+    alone = 0
+    for world in generated():
+        nodes = {node["name"]: node for node in world.nodes}
+        for step in world.steps:
+            if node := step.get("changed"):
+                before, nodes[node["name"]] = nodes[node["name"]], node
+                labels, were = node.get("labels", {}), before.get("labels", {})
+                same = all(node.get(field) == before.get(field) for field in ("taints", "unschedulable", "allocatable"))
+                alone += same and sum(labels.get(key) != were.get(key) for key in labels.keys() | were.keys()) == 1
+    assert alone > 50
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_large_worlds_are_acceptable_and_stay_in_the_pool(seed):
     particular, full = corners(random.Random(seed))

@@ -92,7 +92,7 @@ CLAUSES: Mapping[Subject, tuple[str, ...]] = MappingProxyType(
         Subject.RETRIES: (
             "core/requeue-label-changed", "core/requeue-pod-deleted", "core/requeue-node-added",
             "core/requeue-taint-removed", "core/requeue-uncordon", "core/requeue-node-resized",
-            "core/requeue-pod-added",
+            "core/requeue-pod-added", "core/requeue-spread", "core/requeue-affinity",
         ),
         Subject.RESTARTS: ("core/restart",),
         Subject.BROKEN_CONNECTIONS: ("core/watch-reconnect",),

@@ -26,6 +26,7 @@ _GROUPS = {
     "events": "api/v1", "configmaps": "api/v1", "secrets": "api/v1", "services": "api/v1",
     "persistentvolumes": "api/v1", "persistentvolumeclaims": "api/v1", "storageclasses": "apis/storage.k8s.io/v1",
     "csinodes": "apis/storage.k8s.io/v1", "csidrivers": "apis/storage.k8s.io/v1",
+    "csistoragecapacities": "apis/storage.k8s.io/v1",
     "daemonsets": "apis/apps/v1", "deployments": "apis/apps/v1",
     "leases": "apis/coordination.k8s.io/v1",
     "roles": "apis/rbac.authorization.k8s.io/v1", "rolebindings": "apis/rbac.authorization.k8s.io/v1",

@@ -17,6 +17,7 @@ _CONTROLLERS = (
     "deployment-controller", "replicaset-controller", "statefulset-controller", "job-controller",
     "persistentvolume-binder-controller", "persistentvolume-protection-controller",
     "persistentvolumeclaim-protection-controller", "resourceclaim-controller",
+    "ephemeral-volume-controller",
 )  # fmt: skip
 
 

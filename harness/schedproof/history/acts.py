@@ -408,6 +408,17 @@ class CalmOver(Marked, kind="calm-over"):
     """For so many seconds."""
 
 
+class Rested(OfCase, kind="rested"):
+    """The harness did nothing for a moment, while a pod waited that had just been tried again in vain."""
+
+    seconds: Number
+    """For so many seconds."""
+    used: dict[str, Number]
+    """CPU time of the processes of each component of the candidate meanwhile; none that this machine does not see."""
+    kept: dict[str, Number] = {}  # noqa: RUF012 - pydantic copies it
+    """For how long processes were kept from running meanwhile, by their names."""
+
+
 class Tried(OfCase, kind="tried"):
     """A compiled scheduler was started with other args, beside the running one."""
 

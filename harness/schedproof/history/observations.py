@@ -38,9 +38,9 @@ class WatchEvent(Record, kind="object"):
     """An event of the harness's own watch."""
 
     resource: str
-    """`namespaces`, `nodes`, `pods`, `events`, `storageclasses`, `persistentvolumes`, `persistentvolumeclaims` or
-    `csinodes`; of a candidate that claims `dra` or `dra-extended` also `deviceclasses`, `resourceslices` and
-    `resourceclaims`.
+    """`namespaces`, `nodes`, `pods`, `events`, `storageclasses`, `persistentvolumes`, `persistentvolumeclaims`,
+    `csinodes`, `csidrivers` or `csistoragecapacities`; of a candidate that claims `dra` or `dra-extended` also
+    `deviceclasses`, `resourceslices` and `resourceclaims`.
     """
     type: str
     """LISTED, ADDED, MODIFIED or DELETED."""

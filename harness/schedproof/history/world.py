@@ -21,7 +21,9 @@ RESERVED = "schedproof-reserved"
 
 Manifest = dict[str, Any]
 
-_STORAGE = ("persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes")
+_STORAGE = (
+    "persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes", "csidrivers", "csistoragecapacities",
+)  # fmt: skip
 _INVENTORY = ("resourceclaims", "resourceslices", "deviceclasses")
 _REPLAYED = ("nodes", "pods", "namespaces", *_STORAGE, *_INVENTORY)
 

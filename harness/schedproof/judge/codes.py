@@ -199,6 +199,10 @@ CODES: Mapping[str, Code] = {
         "a pod was bound to a node on which it cannot run",
         "the decision's table says which rule excludes that node: apply it before choosing a node",
     ),
+    "infeasible-volume": Code(
+        "a node was selected for a claim for which no volume can be provisioned there, or on which its pod cannot run",
+        "apply all rules about nodes, and those of the claim's class and driver, before the annotation is written",
+    ),
     "insecure-call-answered": Code(
         "the extender responded over plain HTTP, or to a client without a certificate",
         "serve TLS only, and verify the client's certificate if tlsConfig has one",
@@ -206,6 +210,10 @@ CODES: Mapping[str, Code] = {
     "judge-raised": Code(
         "the judge of the clause raised an exception: a bug of schedproof, to be reported with the record",
         "report it to schedproof, with the folder of the run",
+    ),
+    "keeps-processor-busy": Code(
+        "a process of the candidate computed all the time while pods waited and nothing happened",
+        "block until there is something to do: on a queue, a condition, or a timer until the next back-off ends",
     ),
     "lease-not-taken": Code(
         "pods were scheduled with leader election, but its Lease was not acquired",

@@ -1,8 +1,8 @@
 """The limits of the oracle: a caller must know when its result would be a guess.
 
 The list follows the plugins that kube-scheduler 1.36 enables by default and their feature gates
-(pkg/scheduler/apis/config/v1/default_plugins.go). Not modelled: GangScheduling and
-TopologyAwareWorkloadScheduling.
+(pkg/scheduler/apis/config/v1/default_plugins.go). Not modelled: disks of VolumeRestrictions, in-tree
+volumes of NodeVolumeLimits, GangScheduling and TopologyAwareWorkloadScheduling.
 
 Unknown fields of a pod's spec are named too, so that with a newer Kubernetes the oracle gives no verdict instead of a
 wrong one. Fields of status.* are not: a rule that reads them needs a pod that requests it.
@@ -120,7 +120,7 @@ def _fields(pod: Manifest, inventory: Inventory | None) -> Iterator[str]:
 
 
 def _volumes(pod: Manifest, storage: Storage | None) -> Iterator[str]:
-    modelled = _FREE_VOLUMES if storage is None else _FREE_VOLUMES | {"persistentVolumeClaim"}
+    modelled = _FREE_VOLUMES if storage is None else _FREE_VOLUMES | {"persistentVolumeClaim", "ephemeral"}
     for volume in spec(pod).get("volumes") or ():
         # An empty source ({}) is a source: `emptyDir: {}`.
         yield from (f"spec.volumes[].{source}" for source in sorted(volume.keys() - {"name"} - modelled))

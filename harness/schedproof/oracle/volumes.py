@@ -2,7 +2,8 @@
 
 Rules: https://kubernetes.io/docs/concepts/storage/persistent-volumes/, the plugins VolumeBinding, VolumeZone,
 VolumeRestrictions and NodeVolumeLimits, and k8s.io/component-helpers/storage/volume (FindMatchingVolume). They cover
-claims that are bound, and claims that wait for their first consumer if a volume exists already; `gaps` names the rest.
+claims that are bound, and claims that wait for their first consumer, for which a volume exists already or is
+provisioned; `gaps` names the rest. Claims of generic ephemeral volumes are claims like others, but belong to their pod.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ _VOLUME = {
 _SOURCES = {"csi", "fc", "hostPath", "iscsi", "local", "nfs"}
 """Volume sources of a CSI driver, or without one. Others may count against the limit of a driver that replaces them."""
 _ONCE = "ReadWriteOncePod"
+_IN_TREE = "kubernetes.io/"
+"""How the names of provisioners begin that a CSI driver may replace."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Storage:
-    """PersistentVolumeClaims by `namespace/name`; PersistentVolumes, StorageClasses and CSINodes by name.
+    """Claims and CSIStorageCapacities by `namespace/name`; volumes, StorageClasses, CSINodes and CSIDrivers by name.
 
     A VolumeAttachment that no pod on a node explains counts against its limit as well, and is not known here.
     """
@@ -47,6 +50,8 @@ class Storage:
     volumes: Mapping[str, Manifest]
     classes: Mapping[str, Manifest]
     nodes: Mapping[str, Manifest] = dataclasses.field(default_factory=dict)
+    drivers: Mapping[str, Manifest] = dataclasses.field(default_factory=dict)
+    capacities: Mapping[str, Manifest] = dataclasses.field(default_factory=dict)
 
     def waits(self, claim: Manifest) -> bool:
         """Whether the scheduler binds an unbound claim, for the node that it has chosen."""
@@ -58,11 +63,37 @@ class Storage:
         return [volume for volume in self.volumes.values() if _class_of(volume) == _class_of(claim)]
 
     def attached(self, pods: Iterable[Manifest]) -> set[tuple[str, str]]:
-        """Driver and handle of the CSI volumes that these pods use: one that several use counts once."""
-        claims = (self.claims.get(name) for pod in pods for name in claim_names(pod))
-        volumes = (self.volumes.get(spec(claim).get("volumeName") or "") for claim in claims if claim is not None)
-        found = (spec(volume).get("csi") for volume in volumes if volume is not None)
-        return {(csi["driver"], csi["volumeHandle"]) for csi in found if csi}
+        """Driver and handle of the CSI volumes that these pods use: one that several use counts once.
+
+        A claim without a volume counts for the provisioner of its class.
+        """
+        claims = [self.claims[name] for pod in pods for name in claim_names(pod) if name in self.claims]
+        return {used for claim in claims if (used := self._attached(claim))}
+
+    def _attached(self, claim: Manifest) -> tuple[str, str] | None:
+        volume = self.volumes.get(spec(claim).get("volumeName") or "")
+        if volume is not None:
+            csi = spec(volume).get("csi")
+            return (csi["driver"], csi["volumeHandle"]) if csi else None
+        provisioner = (self.classes.get(_class_of(claim)) or {}).get("provisioner")
+        return (provisioner, f"{namespace(claim)}/{_name(claim)}") if provisioner else None
+
+    def not_provisioned(self, claim: Manifest, node: Manifest) -> str:
+        """Why no new volume can be provisioned for a claim and a pod on this node; "" if one can."""
+        its = self.classes[_class_of(claim)]
+        provisioner, places = its.get("provisioner") or "", its.get("allowedTopologies") or ()
+        about = f"claim {namespace(claim)}/{_name(claim)}"
+        if provisioner in ("", NO_PROVISIONER):
+            return f"no volume that this node can use satisfies {about}"
+        if places and not any(_is_at(place, node) for place in places):
+            return f"{provisioner} provides no volume for {about} here, by the class's allowedTopologies"
+        driver = self.drivers.get(provisioner)
+        if driver is None or not spec(driver).get("storageCapacity"):
+            return ""
+        wanted = _size((spec(claim).get("resources") or {}).get("requests"))
+        if any(_suffices(one, _class_of(claim), wanted, node) for one in self.capacities.values()):
+            return ""
+        return f"{provisioner} has too little capacity here for {about}, by its CSIStorageCapacities"
 
     def limits(self, node: str) -> dict[str, int]:
         """How many volumes of each CSI driver a node can have attached, for drivers with a limit."""
@@ -79,10 +110,15 @@ class ClaimedVolumes:
         self._pod, self._storage, self._placed = pod, storage, placed
         self._everywhere: list[str] = []
         self._bound: list[Manifest] = []
+        self._zonal: list[Manifest] = []
+        """Those of `_bound` whose zone counts: with kube-scheduler's VolumeZone, it does not for ephemeral volumes."""
         self._waiting: list[tuple[Manifest, list[Manifest]]] = []
         if storage is not None:
             for name in claim_names(pod):
                 self._take(name, storage.claims.get(name), storage)
+            for name in _ephemeral_names(pod):
+                if (claim := storage.claims.get(name)) is not None and not _belongs_to(claim, pod):
+                    self._everywhere.append(f"claim {name} is not of this pod's ephemeral volume")
 
     def _take(self, name: str, claim: Manifest | None, storage: Storage) -> None:
         if claim is None:
@@ -97,6 +133,7 @@ class ClaimedVolumes:
                 self._everywhere.append(f"volume {spec(claim)['volumeName']} of claim {name} does not exist")
             else:
                 self._bound.append(volume)
+                self._zonal += [volume] if name in _named_claims(self._pod) else []
         elif storage.waits(claim):
             self._waiting.append((claim, storage.of_class(claim)))
         else:
@@ -111,15 +148,23 @@ class ClaimedVolumes:
         for volume in self._bound:
             if not _reaches(volume, node):
                 yield f"volume {_name(volume)} cannot be used on this node, by its node affinity"
+        for volume in self._zonal:
             yield from _elsewhere(volume, node)
         for claim, volumes in self._waiting:
-            if not _can_be_had(claim, volumes, node):
-                yield f"no volume that this node can use satisfies claim {namespace(claim)}/{_name(claim)}"
+            yield from self._not_to_be_had(claim, volumes, node)
         yield from self._beyond_limits(_name(node))
+
+    def _not_to_be_had(self, claim: Manifest, volumes: list[Manifest], node: Manifest) -> Iterator[str]:
+        assert self._storage is not None
+        selected = (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE)
+        if selected not in (None, _name(node)):
+            yield f"a volume for claim {namespace(claim)}/{_name(claim)} is being provisioned for node {selected}"
+        elif selected is not None or not _can_be_had(claim, volumes, node):
+            yield from filter(None, [self._storage.not_provisioned(claim, node)])
 
     def _beyond_limits(self, node: str) -> Iterator[str]:
         """The CSI drivers of which the node would have more volumes than it can have attached."""
-        if self._storage is None or not self._bound:
+        if self._storage is None:
             return
         limits = self._storage.limits(node)
         there = self._storage.attached(other for other, its in self._placed if _name(its) == node)
@@ -131,9 +176,27 @@ class ClaimedVolumes:
 
 
 def claim_names(pod: Manifest) -> list[str]:
-    """`namespace/name` of the claims that a pod uses."""
+    """`namespace/name` of the claims that a pod uses, with those of its ephemeral volumes."""
+    return list(dict.fromkeys([*_named_claims(pod), *_ephemeral_names(pod)]))
+
+
+def _named_claims(pod: Manifest) -> list[str]:
     used = [volume["persistentVolumeClaim"] for volume in spec(pod).get("volumes") or () if _is_claim(volume)]
-    return list(dict.fromkeys(f"{namespace(pod)}/{claim['claimName']}" for claim in used))
+    return [f"{namespace(pod)}/{claim['claimName']}" for claim in used]
+
+
+def _ephemeral_names(pod: Manifest) -> list[str]:
+    """`namespace/name` of the claims that are made for a pod's generic ephemeral volumes."""
+    volumes = spec(pod).get("volumes") or ()
+    return [
+        f"{namespace(pod)}/{_name(pod)}-{volume['name']}" for volume in volumes if volume.get("ephemeral") is not None
+    ]
+
+
+def _belongs_to(claim: Manifest, pod: Manifest) -> bool:
+    """Whether a claim was made for this pod, which is its controller."""
+    owners = claim["metadata"].get("ownerReferences") or ()
+    return any(owner.get("controller") and owner.get("uid") == pod["metadata"].get("uid") for owner in owners)
 
 
 def _is_claim(volume: Manifest) -> bool:
@@ -153,9 +216,9 @@ def gaps(pod: Manifest, storage: Storage) -> Iterator[str]:
     if len(waiting) > 1:  # which of them gets which volume is a matter of order
         yield "several claims that wait for their first consumer"
     for claim in waiting:
-        found = storage.classes[_class_of(claim)]
-        if found.get("provisioner") != NO_PROVISIONER or SELECTED_NODE in (claim["metadata"].get("annotations") or {}):
-            yield f"volumes that {found.get('provisioner')} provides"
+        provisioner = storage.classes[_class_of(claim)].get("provisioner") or ""
+        if provisioner.startswith(_IN_TREE) and provisioner != NO_PROVISIONER:
+            yield f"volumes that {provisioner} provides"
     for claim in claims:
         bound = storage.volumes.get(spec(claim).get("volumeName") or "")
         for volume in storage.of_class(claim) if bound is None else [bound]:
@@ -173,6 +236,24 @@ def _can_be_had(claim: Manifest, volumes: list[Manifest], node: Manifest) -> boo
     if reserved:
         return _reaches(reserved[0], node)
     return any(_is_free(claim, volume) and _reaches(volume, node) for volume in possible)
+
+
+def _is_at(place: Manifest, node: Manifest) -> bool:
+    """Whether a term of a class's allowedTopologies selects a node; a term without expressions selects none."""
+    expressions = place.get("matchLabelExpressions") or ()
+    return bool(expressions) and all(labels(node).get(one["key"]) in one["values"] for one in expressions)
+
+
+def _suffices(capacity: Manifest, storage_class: str, wanted: Fraction, node: Manifest) -> bool:
+    """Whether by a CSIStorageCapacity a volume of a class and this size can be provisioned for a node."""
+    offered, reachable = capacity.get("maximumVolumeSize") or capacity.get("capacity"), capacity.get("nodeTopology")
+    return (
+        capacity.get("storageClassName") == storage_class
+        and offered is not None
+        and parse_quantity(offered) >= wanted
+        and reachable is not None
+        and selects(reachable, labels(node))
+    )
 
 
 def _may_be_bound(claim: Manifest, volume: Manifest) -> bool:

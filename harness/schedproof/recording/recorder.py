@@ -40,7 +40,7 @@ from schedproof.recording.scores import ScoreTail
 
 _WATCHED = (
     "namespaces", "nodes", "pods", "events", "storageclasses", "persistentvolumes", "persistentvolumeclaims",
-    "csinodes",
+    "csinodes", "csidrivers", "csistoragecapacities",
 )  # fmt: skip
 _DEVICES = ("deviceclasses", "resourceslices", "resourceclaims")
 _DEVICES_BY = {"dra", "dra-extended"}

@@ -11,8 +11,9 @@ from schedproof.candidate.kinds import ExtenderSpec, PluginSpec
 from schedproof.candidate.subjects import Subject
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import UsageError
+from schedproof.foundation.processes.process_table import process_table
 from schedproof.foundation.waiting import until
-from schedproof.history.acts import Asserted, Calm, CalmOver, CasePhase, Trouble
+from schedproof.history.acts import Asserted, Calm, CalmOver, CasePhase, Rested, Trouble
 from schedproof.history.observations import LogTail
 from schedproof.stimulus.changes.candidate import CandidateChanges
 from schedproof.stimulus.changes.devices import DraChanges
@@ -40,6 +41,8 @@ from schedproof.stimulus.worlds.runs import WorldRuns
 from schedproof.stimulus.worlds.searches import WorldSearches
 
 _CALM = 4.0
+_REST = 0.7
+"""Seconds, shorter than a pod's back-off after a few attempts in vain."""
 """Seconds: several turns of a loop that polls once a second."""
 
 
@@ -114,6 +117,21 @@ class Case:
         until(begin + _CALM)
         mark = self._recorder.mark()
         self._recorder.add(CalmOver(case=self.clause, seconds=time.monotonic() - begin, mark=mark))
+
+    def rest(self) -> None:
+        """Change nothing for a moment, in which the CPU time of the candidate's processes is recorded."""
+
+        def used() -> dict[str, float]:
+            table = process_table()
+            found = {name: [table[pid].cpu for pid in pids if pid in table] for name, pids in own().items()}
+            return {name: sum(times) for name, times in found.items() if times}
+
+        own, begin, interval = self.trial.attachment.pids, time.monotonic(), self.trial.usable_time.begin()
+        before = used()
+        until(begin + _REST)
+        spent = {name: round(cpu - before[name], 3) for name, cpu in used().items() if name in before}
+        seconds, kept = time.monotonic() - begin, interval.kept()
+        self._recorder.add(Rested(case=self.clause, seconds=round(seconds, 3), used=spent, kept=kept))
 
     # -- expectations
 

@@ -52,7 +52,7 @@ _CHANGES = {
     "room": ("there", "there", "there", "ended", "ended", "deleted", "changed", "resized", "resized"),
     "ports": ("there", "there", "ended", "deleted"),
     "pod-affinity": ("there", "there", "labelled", "labelled", "ended", "deleted", "changed"),
-    "topology-spread": ("there", "there", "labelled", "labelled", "ended", "deleted", "changed"),
+    "topology-spread": ("there", "there", "labelled", "labelled", "ended", "deleted", "changed", "changed", "changed"),
 }
 """Subjects, and the kinds of steps that matter to each, besides new pods."""
 
@@ -151,6 +151,8 @@ class _Drawing:
         """Pods with a scheduling gate."""
         self._gone: list[str] = []
         """Nodes that are not there now."""
+        self._shapes = {node["name"]: node for node in self._nodes}
+        """The nodes as they are now."""
 
     def world(self) -> World:
         draws, steps = self._draws, self._steps
@@ -197,10 +199,18 @@ class _Drawing:
         kinds = [kind for kind in about if KINDS[kind].needs not in self._left_out]
         kind, node = draws.pick(kinds), draws.pick(self._nodes)["name"]
         if kind == "changed":
-            return [{"changed": self._parts.node(node, evicting=False)}]
+            return [{"changed": self._changed(node)}]
         if kind == "there":
             return [self._is_there(node)]
         return self._of_pod(kind)
+
+    def _changed(self, name: str) -> Manifest:
+        """A node as it is from now on: with one other label, or another node altogether."""
+        now = self._shapes[name]
+        evicts = any(taint["effect"] == "NoExecute" for taint in now.get("taints", ()))
+        by_label = bool(self._about & {"labels", *RULES_OF_PODS}) and not evicts and self._draws.chance(0.5)
+        self._shapes[name] = self._parts.relabelled(now) if by_label else self._parts.node(name, evicting=False)
+        return self._shapes[name]
 
     def _of_pod(self, kind: str) -> list[Manifest]:
         """A change of a pod, or its end; none if there is no pod of which it can be."""

@@ -131,6 +131,14 @@ class Parts:
             }
         return node
 
+    def relabelled(self, node: Manifest) -> Manifest:
+        """The node with another value of one label, or without it: often the zone, over which rules of pods apply."""
+        key = f"{PREFIX}{'zone' if self._about & RULES_OF_PODS else self._draws.pick(_KEYS)}"
+        now = node.get("labels", {}).get(key)
+        value = self._draws.pick([one for one in (*_LABELS[key.removeprefix(PREFIX)], None) if one != now])
+        others = {name: label for name, label in node.get("labels", {}).items() if name != key}
+        return {**node, "labels": others if value is None else {**others, key: value}}
+
     def _taint(self, key: str, effect: str) -> Manifest:
         value = self._draws.pick(_TAINT_VALUES)
         return {"key": f"{PREFIX}{key}", "effect": effect, **({"value": value} if value else {})}

@@ -1,8 +1,8 @@
 // Command referee decides with kube-scheduler's Filter plugins, on a real snapshot of its cache.
 //
 // Each line of standard input is a world: {"pod": ..., "nodes": [...], "pods": [...], "namespaces": {name: labels},
-// "claims": [...], "volumes": [...], "classes": [...], "resourceClaims": [...], "resourceSlices": [...],
-// "deviceClasses": [...]}.
+// "claims": [...], "volumes": [...], "classes": [...], "drivers": [...], "capacities": [...],
+// "resourceClaims": [...], "resourceSlices": [...], "deviceClasses": [...]}.
 // Objects get the API's defaults, and are changed (matchLabelKeys) and validated as at their creation. Nodes and pods
 // that the apiserver would refuse are left out. The line of standard output is {"invalid": reason} if the pod itself
 // would be refused; otherwise the world used for the decision, with "verdicts": node name to the reasons against it,
@@ -69,6 +69,9 @@ type world struct {
 	Volumes []v1.PersistentVolume      `json:"volumes"`
 	Classes []storage.StorageClass     `json:"classes"`
 	Limits  []storage.CSINode          `json:"csiNodes"`
+
+	Drivers    []storage.CSIDriver          `json:"drivers"`
+	Capacities []storage.CSIStorageCapacity `json:"capacities"`
 
 	ResourceClaims []resource.ResourceClaim `json:"resourceClaims"`
 	ResourceSlices []resource.ResourceSlice `json:"resourceSlices"`
@@ -293,6 +296,12 @@ func informed(given *world) informers.SharedInformerFactory {
 	}
 	for i := range given.Limits {
 		factory.Storage().V1().CSINodes().Informer().GetIndexer().Add(&given.Limits[i])
+	}
+	for i := range given.Drivers {
+		factory.Storage().V1().CSIDrivers().Informer().GetIndexer().Add(&given.Drivers[i])
+	}
+	for i := range given.Capacities {
+		factory.Storage().V1().CSIStorageCapacities().Informer().GetIndexer().Add(&given.Capacities[i])
 	}
 	return factory
 }

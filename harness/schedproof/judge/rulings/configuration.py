@@ -1,6 +1,7 @@
 """The parts of a recorded KubeSchedulerConfiguration that matter to judges.
 
-- `addedAffinity` (NodeAffinityArgs) is ANDed with what each pod of the profile requires.
+- `addedAffinity` (NodeAffinityArgs) is ANDed with what each pod of the profile requires, and its preferred terms count
+  beside the pod's own.
 - `managedResources` with `ignoredByScheduler`: what an extender may count, and kube-scheduler does not.
 - `ignoredResources` and `ignoredResourceGroups` (NodeResourcesFitArgs): extended resources that do not count.
 - A disabled filter plugin changes no verdict: the rules are Kubernetes' promises to the authors of pods, which the
@@ -33,6 +34,7 @@ _FILTERS = frozenset(
 )  # fmt: skip
 _UNREADY = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoSchedule"}
 """Admission taints each new node like this (TaintNodesByCondition), and the node controller removes it."""
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _ALL_ARE_SCORED = 100
 """With fewer nodes a scheduler looks at all of them, whatever the percentage."""
 
@@ -47,14 +49,18 @@ def as_configured(history: History, pod: Mapping[str, Any]) -> Mapping[str, Any]
     names, groups = set(fit.get("ignoredResources") or ()), set(fit.get("ignoredResourceGroups") or ())
     names |= {resource["name"] for resource in managed_apart(history)}
     terms = (added.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms")
+    preferred = added.get(_PREFERRED) or ()
     taints_count = history.excluded.isdisjoint(CLAUSES[Subject.TAINTS])
-    if terms is None and not names and not groups and taints_count:
+    if terms is None and not preferred and not names and not groups and taints_count:
         return pod
     changed = copy.deepcopy(dict(pod))
     if not taints_count:
         changed["spec"]["tolerations"] = [*(changed["spec"].get("tolerations") or ()), _UNREADY]
     if terms is not None:
         _require(changed["spec"], terms)
+    if preferred:
+        affinity = changed["spec"].setdefault("affinity", {}).setdefault("nodeAffinity", {})
+        affinity[_PREFERRED] = [*(affinity.get(_PREFERRED) or ()), *preferred]
     for container in (*changed["spec"].get("containers", ()), *changed["spec"].get("initContainers", ())):
         requests = (container.get("resources") or {}).get("requests") or {}
         for resource in [name for name in requests if "/" in name]:

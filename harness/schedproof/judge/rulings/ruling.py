@@ -23,6 +23,9 @@ _Change = Callable[[list[Manifest]], list[Manifest]]
 """From the pods that count in a view to those that counted if another order, or a list that was taken over, is assumed.
 """
 
+_REORDERED = 3
+"""So many bindings before one are tried in every order: each subset of them is looked at."""
+
 
 def _as_seen(pods: list[Manifest]) -> list[Manifest]:
     return pods
@@ -100,7 +103,8 @@ def rule_binding(history: History, binding: Binding) -> Ruling:
     Its bindings may take effect in another order than it decided on them: kube-scheduler posts each in a goroutine of
     its own. Pods that waited at this bind, and that it bound later, may have been decided on earlier: affinity and
     spread count them if that favors the pod. Pods that it bound earlier, while this one waited, may have been decided
-    on later, if they could go where they are beside this one.
+    on later, if they could go where they are beside this one, or if there is an order of these decisions by which each
+    could.
 
     After its connections to the apiserver have ended, it lists pods again, and may take the list over pod by pod while
     it decides (client-go's reflector and informers): each pod then counts as it was before, or as it is now.
@@ -119,7 +123,7 @@ def rule_binding(history: History, binding: Binding) -> Ruling:
 
 
 def _decided_after(history: History, binding: Binding) -> Iterator[_Change]:
-    """Without earlier bindings of the candidate that it may have decided on later, all together and one by one.
+    """Without earlier bindings of the candidate that it may have decided on later: all together, one by one, several.
 
     Only rules about other pods depend on the order of two decisions.
     """
@@ -132,11 +136,40 @@ def _decided_after(history: History, binding: Binding) -> Iterator[_Change]:
         for uid, other in history.bindings.items()
         if uid in own and first < other.rv < binding.rv
         and binding.uid == history.world.at(other.rv - 1).pods.get(binding.pod, {}).get("metadata", {}).get("uid")
-        and _allows(history, other, binding)
     ]  # fmt: skip
-    if len(earlier) > 1:
-        yield _without(earlier)
-    yield from (_without([other]) for other in reversed(earlier))
+    beside = [other for other in earlier if _allows(history, other, binding)]
+    if len(beside) > 1:
+        yield _without(beside)
+    yield from (_without([other]) for other in reversed(beside))
+    if 1 < len(earlier) != len(beside):
+        yield from _in_another_order(history, binding, earlier[-_REORDERED:])
+
+
+def _in_another_order(history: History, binding: Binding, earlier: Sequence[Binding]) -> Iterator[_Change]:
+    """Without those that follow this binding in an order by which each of them could go where it is."""
+    every = {other.uid: other for other in (*earlier, binding)}
+
+    @functools.cache
+    def could(uid: str, before: frozenset[str]) -> bool:
+        counted = [every[other].manifest for other in before]
+        missing = _without([*every.values()])
+        views = _views_of_all(history, every[uid], every[uid].rv - 1, lambda pods: [*missing(pods), *counted])
+        return any(not reasons for _, _, reasons in views)
+
+    @functools.cache
+    def begins(before: frozenset[str]) -> bool:
+        return not before or any(could(uid, before - {uid}) and begins(before - {uid}) for uid in before)
+
+    @functools.cache
+    def ends(before: frozenset[str]) -> bool:
+        left = every.keys() - before
+        return not left or any(could(uid, before) and ends(before | {uid}) for uid in left)
+
+    others = [other.uid for other in earlier]
+    for count in range(len(others) - 1):  # of a single one that follows, it is known already
+        for before in map(frozenset, itertools.combinations(others, count)):
+            if could(binding.uid, before) and begins(before) and ends(before | {binding.uid}):
+                yield _without([other for other in earlier if other.uid not in before])
 
 
 def _without(bindings: Sequence[Binding]) -> _Change:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from schedproof.clusters.api import Manifest, NotFound
-from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, VOLUME_READY
+from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, VOLUME_READY, Deadline
+from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.oracle.volumes import NO_PROVISIONER, is_bound
+from schedproof.oracle.volumes import NO_PROVISIONER, SELECTED_NODE, is_bound
 from schedproof.stimulus.context import Context
 
 ZONE = "topology.kubernetes.io/zone"
@@ -22,7 +23,7 @@ DRIVER = "volumes.schedproof.dev"
 
 
 class VolumeChanges:
-    """Creates and removes storage objects. No provisioner creates volumes. `undo` removes everything."""
+    """Creates and removes storage objects. Only `provide` creates volumes for claims. `undo` removes everything."""
 
     def __init__(self, context: Context) -> None:
         self._api, self._recorder = context.api, context.recorder
@@ -34,10 +35,65 @@ class VolumeChanges:
         """What removes the driver, and its limits on nodes."""
         self._limited: list[str] = []
 
-    def storage_class(self, *, waits: bool) -> str:
-        """Create a StorageClass, and return its name. `waits`: claims are bound for the first pod that uses them."""
-        mode = "WaitForFirstConsumer" if waits else "Immediate"
-        return self._store("storageclasses", {"provisioner": NO_PROVISIONER, "volumeBindingMode": mode})
+    def storage_class(self, *, waits: bool, driver: str = NO_PROVISIONER, node: str = "") -> str:
+        """Create a StorageClass, and return its name. `waits`: claims are bound for the first pod that uses them.
+
+        `driver`: it provisions volumes, on all nodes or on `node`.
+        """
+        body: Manifest = {
+            "provisioner": driver, "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate",
+        }  # fmt: skip
+        if node:
+            body["allowedTopologies"] = [{"matchLabelExpressions": [{"key": _HOSTNAME, "values": [node]}]}]
+        return self._store("storageclasses", body)
+
+    def provisioner(self) -> str:
+        """Create a CSI driver that reports how much it can provision, and return its name."""
+        return self._store("csidrivers", {"spec": {"attachRequired": False, "storageCapacity": True}})
+
+    def capacity(self, storage_class: str, amount: str, *, node: str = "", largest: str = "") -> str:
+        """Report how much of a class can be provisioned for `node`, and return the name of the object.
+
+        Without `node`, no node can use it. `largest`: the largest volume.
+        """
+        body = {
+            "storageClassName": storage_class, "capacity": amount,
+            **({"maximumVolumeSize": largest} if largest else {}),
+            **({"nodeTopology": {"matchLabels": {_HOSTNAME: node}}} if node else {}),
+        }  # fmt: skip
+        return self._store("csistoragecapacities", body, self._namespace)
+
+    def grow(self, capacity: str, amount: str) -> None:
+        """Report another amount."""
+        self._api.merge("csistoragecapacities", capacity, {"capacity": amount}, self._namespace)
+
+    def provide(self, claim: Manifest, deadline: Deadline) -> None:
+        """Play the provisioner: once the candidate has selected a node for a claim, create a volume there for it.
+
+        Nothing if no node is selected by the deadline: the pod is not bound then.
+        """
+        name = claim["persistentVolumeClaim"]["claimName"]
+
+        def selected() -> Manifest:
+            self._recorder.check()
+            found = self._api.get("persistentvolumeclaims", name, self._namespace)
+            if SELECTED_NODE not in found["metadata"].get("annotations", {}):
+                raise NotYet("no node is selected for it")
+            return found
+
+        with contextlib.suppress(DeadlineExceededError):
+            found = wait_for(selected, deadline, what=f"claim {name} to have a selected node", poll=0.1)
+            node = found["metadata"]["annotations"][SELECTED_NODE]
+            reference = {"name": name, "namespace": self._namespace, "uid": found["metadata"]["uid"]}
+            spec = _local(node) | {
+                "capacity": found["spec"]["resources"]["requests"], "accessModes": found["spec"]["accessModes"],
+                "storageClassName": found["spec"]["storageClassName"], "persistentVolumeReclaimPolicy": "Retain",
+                "claimRef": reference,
+            }  # fmt: skip
+            # Before the claim in the list: a volume goes only once its claim is gone.
+            self._store("persistentvolumes", {"spec": spec})
+            made = self._created.pop()
+            self._created.insert(self._created.index(("persistentvolumeclaims", name, self._namespace)), made)
 
     def volume(self, storage_class: str, *, node: str = "", zone: str = "", driver: str = "", mode: str = _MANY) -> str:
         """Create a volume that can be used on a `node` or in a `zone`, or is of a CSI `driver`, and return its name."""
@@ -46,8 +102,7 @@ class VolumeChanges:
             "persistentVolumeReclaimPolicy": "Retain",
         }  # fmt: skip
         if node:
-            here = {"matchExpressions": [{"key": _HOSTNAME, "operator": "In", "values": [node]}]}
-            spec |= {"local": {"path": _DIRECTORY}, "nodeAffinity": {"required": {"nodeSelectorTerms": [here]}}}
+            spec |= _local(node)
         elif driver:
             spec["csi"] = {"driver": driver, "volumeHandle": f"{self._prefix}-{len(self._created)}"}
         else:
@@ -71,10 +126,17 @@ class VolumeChanges:
             self._limits.callback(self._api.delete_if_there, "csinodes", node)
         self._limited.append(node)
 
-    def claim(self, storage_class: str, *, volume: str = "", mode: str = _MANY) -> dict[str, Any]:
+    def ephemeral(self, storage_class: str) -> dict[str, Any]:
+        """Return an item of a pod's `volumes` for which Kubernetes makes a claim that the pod owns."""
+        spec = {
+            "accessModes": [_MANY], "storageClassName": storage_class, "resources": {"requests": {"storage": _SIZE}},
+        }  # fmt: skip
+        return {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
+
+    def claim(self, storage_class: str, *, volume: str = "", mode: str = _MANY, size: str = _SIZE) -> dict[str, Any]:
         """Create a claim, bound to `volume` if it is given, and return it as an item of a pod's `volumes`."""
         spec: dict[str, Any] = {
-            "accessModes": [mode], "storageClassName": storage_class, "resources": {"requests": {"storage": _SIZE}},
+            "accessModes": [mode], "storageClassName": storage_class, "resources": {"requests": {"storage": size}},
             **({"volumeName": volume} if volume else {}),
         }  # fmt: skip
         name = self._store("persistentvolumeclaims", {"spec": spec}, self._namespace)
@@ -132,3 +194,9 @@ class VolumeChanges:
                 raise NotYet("it is still there")
 
         wait_for(probe, OBJECT_GONE, what=f"{resource} {name} to be deleted", poll=0.1)
+
+
+def _local(node: str) -> Manifest:
+    """The fields of a volume's spec by which it can be used on one node."""
+    here = {"matchExpressions": [{"key": _HOSTNAME, "operator": "In", "values": [node]}]}
+    return {"local": {"path": _DIRECTORY}, "nodeAffinity": {"required": {"nodeSelectorTerms": [here]}}}

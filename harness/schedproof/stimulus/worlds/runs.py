@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from schedproof.candidate.subjects import Subject
 from schedproof.foundation.deadlines import AGAIN
@@ -76,6 +76,8 @@ class WorldRuns:
         self._settled = False
         """Whether the candidate has seen all changes."""
         self._waiting: list[_Waiting] = []
+        self._missed = False
+        """Whether a node changed, or something ended, while the candidate was away."""
         self.uids: list[str] = []
         """Uids of all pods of the last world, if something went wrong in it and it was not hurried."""
         self.freed: Counter[str] = Counter()
@@ -95,7 +97,7 @@ class WorldRuns:
             CaseOver: the candidate could not be shown to have seen the world, or to have decided on its pods.
         """
         before, first = {pod.uid for pod in self._pods.present}, len(self._recorder.records)
-        self._waiting, self.uids = [], []
+        self._waiting, self.uids, self._missed = [], [], False
         try:
             self._world.begin(world)
             self._settled = False
@@ -142,6 +144,7 @@ class WorldRuns:
         if not self._world.absence:
             return self._free(step, number, hurried=hurried)
         self._note_disturbed(self._world.absence, kind_of(step).name)
+        self._missed |= "changed" in step or kind_of(step).ends
         self._note_fitting()
         return None
 
@@ -238,7 +241,9 @@ class WorldRuns:
         step = {self._world.absence: True}
         self._world.end_absence()
         self._settled = False
-        return self._free(step, number, hurried=hurried)
+        wrong = self._free(step, number, hurried=hurried)
+        self._missed = False
+        return wrong
 
     def _free(self, step: Manifest, number: int, *, hurried: bool) -> Wrong | None:
         """Let the candidate bind the waiting pods that have come to fit; return the first that it does not bind.
@@ -277,7 +282,7 @@ class WorldRuns:
 
         - All nodes on which it fits are overcommitted: for core/fit-overcommitted.
         - Another pod's end, or a change of a node, freed it of a rule about pods, and kube-scheduler is known not to
-          try it again then: see docs/kubernetes.md.
+          try it again then: see docs/kubernetes.md. If it was cut off meanwhile, it is not known which change counts.
         - Such a rule kept it off, and the candidate is an extender: kube-scheduler decides when to try it again.
         """
         if not self._owes(entry.nodes):
@@ -286,13 +291,29 @@ class WorldRuns:
         rules = {reason.rule for node in room for reason in (entry.before or {}).get(node, ())} & RULES_OF_PODS
         if not rules or self._trial.candidate.kind == "extender":
             return bool(rules)
-        if "pod-affinity" not in rules:
+        if ("changed" in step and self._is_unannounced(entry.described, rules)) or ("cut_off" in step and self._missed):
+            return True
+        if "pod-affinity" not in rules or "changed" in step:
             return False
-        if "changed" in step:
-            return self._world.most_anti_terms > 0
         return kind_of(step).ends and (
             bool(required(entry.described, "podAffinity")) or self._world.most_anti_terms > 1
         )
+
+    def _is_unannounced(self, pod: Manifest, rules: Collection[str]) -> bool:
+        """Return whether kube-scheduler does not try a pod again that the last change of a node freed of these rules.
+
+        Topology spread: neither the label over which the pod is spread nor a taint has changed, but the node no longer
+        counts, because the pod no longer selects it. Affinity: the node of the pods that the pod selects has lost the
+        label, and the pod is the first of its group.
+        """
+        changed = self._world.relabelled
+        constraints = pod.get("spec", {}).get("topologySpreadConstraints", ())
+        over = {one["topologyKey"] for one in constraints if one["whenUnsatisfiable"] == "DoNotSchedule"}
+        if "topology-spread" in rules and not (over & changed.keys() or self._world.retainted):
+            return True
+        lost = {key for key, value in changed.items() if value is None}
+        near = {term["topologyKey"] for term in required(pod, "podAffinity")}
+        return "pod-affinity" in rules and (self._world.most_anti_terms > 0 or bool(near & lost))
 
     def _note_disturbed(self, fault: str, kind: str) -> None:
         rules = {reason.rule for entry in self._waiting for why in entry.nodes.values() for reason in why}

@@ -6,6 +6,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 
 from schedproof.clusters.api import ApiError
@@ -75,6 +76,10 @@ class WorldSteps:
             "resized": self._is_resized,
         }  # fmt: skip
 
+    relabelled: Mapping[str, str | None] = MappingProxyType({})
+    """The labels that the node has got, lost (None) or that have another value, of the last step that changed one."""
+    retainted = False
+    """Whether that step changed the node's taints."""
     most_anti_terms = 0
     """How many required terms of anti-affinity a pod of the world has, at most."""
 
@@ -169,8 +174,15 @@ class WorldSteps:
         self._shapes[name] = now
 
     def _is_changed(self, step: Manifest) -> None:
-        if step["changed"]["name"] not in self._nodes.absent:
-            self._shape(step["changed"]["name"], step["changed"])
+        name = step["changed"]["name"]
+        self.relabelled, self.retainted = {}, False
+        if name in self._nodes.absent:
+            return
+        before = self._shapes[name]
+        self._shape(name, step["changed"])
+        now, was = self._shapes[name]["metadata"]["labels"], before["metadata"]["labels"]
+        self.relabelled = {key: now.get(key) for key in {**was, **now} if now.get(key) != was.get(key)}
+        self.retainted = self._shapes[name].get("spec") != before.get("spec")
 
     def _is_gone(self, step: Manifest) -> None:
         if step["gone"] not in self._nodes.absent:

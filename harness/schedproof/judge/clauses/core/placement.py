@@ -28,6 +28,7 @@ from schedproof.oracle.manifest import priority
 from schedproof.oracle.reason import Reason
 
 _AFFINITY = frozenset({"pod-affinity"})
+_SPREAD = frozenset({"topology-spread"})
 
 _AUXILIARY = {
     "settle": ("view-not-shown", "could not show that the candidate saw the world"),
@@ -575,7 +576,7 @@ CLAUSES = (
         "core/topology-spread",
         "With DoNotSchedule, no domain exceeds the least-filled eligible domain by more than maxSkew, at any binding.",
         "Kubernetes: pod topology spread constraints (KEP-895, 3022, 3094, 3243); PodTopologySpread plugin",
-        judge_placement, needs=CHANGE_NODES, features=frozenset({"topology-spread"}), stands_on=STEERED,
+        judge_placement, needs=CHANGE_NODES, features=_SPREAD, stands_on=STEERED,
         hint=(
             "Per domain, count the selected pods that are not terminating, on all nodes that the pod's policies "
             "include; then count + 1 - minimum <= maxSkew."
@@ -627,6 +628,29 @@ CLAUSES = (
         "scheduler framework: EventsToRegister (AssignedPod/Add)", judge_placement, features=_AFFINITY,
         stands_on=TRIED_AGAIN,
         hint=_REQUEUE_HINT,
+    ),
+    Clause(
+        "core/requeue-spread",
+        "A pod that topology spread keeps off is scheduled once a change of pods, or of the nodes that count, lets it "
+        "fit.",
+        "scheduler framework: EventsToRegister (PodTopologySpread: Node/Add, Delete, UpdateNodeLabel, UpdateNodeTaint; "
+        "AssignedPod)",
+        judge_placement, features=_SPREAD, needs=CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED | TRIED_AGAIN,
+        hint=(
+            "Retry pending pods also when a node loses a label or is deleted, and when any pod with matching labels "
+            "comes, goes or is relabelled: domains may disappear, or fill up."
+        ),
+    ),
+    Clause(
+        "core/requeue-affinity",
+        "A pod that its affinity or anti-affinity keeps off is scheduled once a change of pods or of a node's labels "
+        "lets it fit.",
+        "scheduler framework: EventsToRegister (InterPodAffinity: Node/UpdateNodeLabel; AssignedPod)",
+        judge_placement, features=_AFFINITY, needs=CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED | TRIED_AGAIN,
+        hint=(
+            "Retry pending pods also when a node loses a label or moves to another domain, be it the node of the "
+            "other pod."
+        ),
     ),
     Clause(
         "core/requeue-pod-updated", "An unschedulable pod is scheduled once the pod itself is changed so that it fits.",

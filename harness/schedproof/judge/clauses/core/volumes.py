@@ -7,11 +7,14 @@ VolumeZone, VolumeRestrictions and NodeVolumeLimits.
 from __future__ import annotations
 
 from schedproof.history.history import History
+from schedproof.history.observations import WatchEvent
 from schedproof.history.watched import Binding
+from schedproof.history.world import key
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
-from schedproof.oracle.volumes import claim_names, is_bound
+from schedproof.oracle.feasibility import check
+from schedproof.oracle.volumes import SELECTED_NODE, claim_names, is_bound
 
 
 @gives("not-tried", "unbound-volume-claim", also=[judge_placement])
@@ -43,6 +46,31 @@ def _unbound_claim(history: History, binding: Binding) -> str:
     return ""
 
 
+@gives("infeasible-volume", also=[judge_volumes])
+def judge_capacity(history: History, case: str) -> Finding:
+    """No node was selected for a claim on which its pod could not run, or for which no volume can be provisioned.
+
+    A scheduler selects the node by an annotation of the claim, and binds the pod once there is a volume.
+    """
+    manifests = [history.manifests[pod.uid] for pod in history.test_pods(case, "probe")]
+    users = {name: manifest for manifest in manifests for name in claim_names(manifest)}
+    seen: set[str] = set()
+    for event in history.of(WatchEvent):
+        name = key(event.object) if event.resource == "persistentvolumeclaims" else ""
+        node = (event.object["metadata"].get("annotations") or {}).get(SELECTED_NODE)
+        if name not in users or name in seen or node is None:
+            continue
+        seen.add(name)
+        state = history.world.at(event.rv - 1)
+        found = check(
+            users[name], state.nodes.values(), state.pods.values(), state.namespaces,
+            storage=state.storage, inventory=state.inventory,
+        )  # fmt: skip
+        if why := found.get(node, ("there is no such node",)):
+            return failed("infeasible-volume", f"{node} was selected for claim {name}, although {'; '.join(why)}")
+    return judge_volumes(history, case)
+
+
 CLAUSES = (
     Clause(
         "core/volume-node-affinity",
@@ -64,6 +92,17 @@ CLAUSES = (
         hint=(
             "Count the distinct CSI volumes of the pods of a node by driver, and compare with the CSINode's "
             "spec.drivers[].allocatable.count."
+        ),
+    ),
+    Clause(
+        "core/volume-capacity",
+        "A node is selected for a claim only if its driver can provision the volume there; else the pod waits until it "
+        "can.",
+        "Kubernetes: storage capacity, CSIStorageCapacity, allowedTopologies of StorageClasses; VolumeBinding plugin",
+        judge_capacity, needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"volumes"}), stands_on=STEERED,
+        hint=(
+            "If a claim's CSIDriver has storageCapacity, a CSIStorageCapacity of the claim's class whose nodeTopology "
+            "selects the node must have maximumVolumeSize, or else capacity, of at least the request."
         ),
     ),
     Clause(
