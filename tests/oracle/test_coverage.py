@@ -92,7 +92,6 @@ def claim(**source: Any) -> dict[str, Any]:
         (claim(iscsi={"iqn": "q"}), "spec.volumes[].iscsi"),
         (claim(tape={}), "spec.volumes[].tape"),
         ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),
-        ({"schedulingGroup": {"podGroupName": "gang"}}, "spec.schedulingGroup"),
         ({"workloadRef": {"name": "w"}}, "spec.workloadRef"),
         ({"tolerations": [{"key": "a", "operator": "Gt", "value": "5"}]}, "spec.tolerations[] with operator Gt"),
         ({"hostNetwork": True, "hostUsers": False}, "declared node feature UserNamespacesHostNetworkSupport"),

@@ -218,6 +218,10 @@ class Cluster(Site, Protocol):
         """The names of the nodes that it started with."""
 
     @property
+    def feature_gates(self) -> Mapping[str, bool]:
+        """The feature gates of Kubernetes' programs that are known to differ from the defaults."""
+
+    @property
     def node_template(self) -> NodeSpec:
         """The specification of nodes that join."""
 

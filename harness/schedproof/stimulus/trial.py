@@ -341,7 +341,7 @@ def _rules_of(candidate: Candidate, device: str) -> list[dict[str, Any]]:
 def describe_cluster(cluster: Cluster) -> RunCluster:
     """Return the `cluster` of a history's header."""
     return RunCluster(
-        name=cluster.name, minor=cluster.kubernetes, feature_gates=dict(cluster.host.feature_gates),
+        name=cluster.name, minor=cluster.kubernetes, feature_gates=dict(cluster.feature_gates),
         nodes=list(cluster.nodes), device=cluster.device,
         capabilities=sorted(cluster.capabilities), scrape_interval=cluster.scrape_interval,
     )  # fmt: skip

@@ -68,6 +68,7 @@ class EmbeddedCluster:
     ) -> None:
         self.spec = spec
         self.kubernetes = spec.kubernetes
+        self.feature_gates = spec.feature_gates
         self._readings = readings
         self._real = _has_exporters(spec, readings=readings)
         self._prometheus: Prometheus | None = None

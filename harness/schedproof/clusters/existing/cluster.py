@@ -98,6 +98,7 @@ class ExistingCluster:
         self._closing.callback(sandbox.close)
         self._access = read_access(self._options.kubeconfig, self._options.context, sandbox.scratch)
         self._user = self._access.api({RUN: self._run})
+        self.feature_gates: Mapping[str, bool] = {}
         with _explaining_refusals(self._access):
             self.kubernetes = _minor(self._user.version())
             usable = _usable(self._user.list("nodes")["items"])

@@ -73,6 +73,7 @@ class KindCluster:
         keep: bool = False,
     ) -> None:
         self.kubernetes = spec.kubernetes
+        self.feature_gates: Mapping[str, bool] = {}
         self.scrape_interval = spec.scrape_interval
         self.capabilities = frozenset(
             {
