@@ -5,21 +5,13 @@ import (
 
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// ofThisMinor is what the framework of other minor versions does not take.
+// ofThisMinor is what the framework of earlier minor versions does not take.
 func ofThisMinor() []runtime.Option {
 	return []runtime.Option{runtime.WithPodsInPreBind(runtime.NewPodsInPreBindMap())}
-}
-
-// newInformerFactory is kube-scheduler's own.
-func newInformerFactory(client kubernetes.Interface) informers.SharedInformerFactory {
-	return scheduler.NewInformerFactory(client, 0, nil)
 }
 
 func (n *nodes) PodGroups() fwk.PodGroupLister {
