@@ -15,7 +15,7 @@ pytestmark = pytest.mark.benchmark(timer=CLOCK.read, warmup=False)
 
 @pytest.mark.bench("drain")
 def test_drain(benchmark: Any, replay: Replay) -> None:
-    """Seconds in which a full queue is bound, without its first tenth."""
+    """Seconds from the start of the candidate, before a full queue, to the last binding."""
     replay.into(benchmark)
     assert not replay.doubt, replay.doubt
 

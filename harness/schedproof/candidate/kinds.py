@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
 
 from schedproof.candidate.placeholders import placeholders_in
-from schedproof.candidate.reading import Filled, FilledMapping, Reading
+from schedproof.candidate.reading import CandidateKind, Filled, FilledMapping, Reading
 from schedproof.documents.durations import GO_UNITS, format_duration
 from schedproof.documents.model import (
     AnyText,
@@ -37,9 +37,6 @@ from schedproof.documents.model import (
     shown,
 )
 from schedproof.documents.reading import dump
-
-CandidateKind = Literal["extender", "controller", "plugin", "attached"]
-KINDS: tuple[CandidateKind, ...] = ("extender", "controller", "plugin", "attached")
 
 STOCK_BINARIES = ("kube-scheduler",)
 """The bare names that `plugin.binary` may have: schedulers in the harness's lock file."""

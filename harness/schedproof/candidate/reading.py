@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, ValidationInfo
 
@@ -16,7 +16,8 @@ from schedproof.documents.model import AnyText, Anything, Wrong, refuse
 from schedproof.documents.reading import raw
 from schedproof.documents.yaml_source import Value
 
-CANDIDATE_KINDS = ("extender", "controller", "plugin", "attached")
+CandidateKind = Literal["extender", "controller", "plugin", "attached"]
+KINDS: tuple[CandidateKind, ...] = get_args(CandidateKind)
 """The kinds of candidates: each is a field of `spec`."""
 
 _UNAVAILABLE: Mapping[str, str] = MappingProxyType(
@@ -56,7 +57,7 @@ class Reading:
         """The context for a document whose fields may be wrong."""
         whole = raw(document)
         spec, metadata = (_mapping(_mapping(whole).get(name)) for name in ("spec", "metadata"))
-        kinds = [kind for kind in CANDIDATE_KINDS if kind in spec]
+        kinds = [kind for kind in KINDS if kind in spec]
         kind = kinds[0] if len(kinds) == 1 else None
         available = {"files"} if "files" in spec else set()
         if {"extender", "controller"} & set(kinds):

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 import pydantic
 
-from schedproof.candidate.kinds import CandidateKind
+from schedproof.candidate.reading import CandidateKind
 from schedproof.documents.part import Part, optional
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.run.leaks import SoakReport

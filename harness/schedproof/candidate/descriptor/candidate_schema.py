@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from schedproof.candidate.descriptor.descriptor import CandidateFile
-from schedproof.candidate.kinds import KINDS
 from schedproof.candidate.profiles import Claimable
+from schedproof.candidate.reading import KINDS
 from schedproof.documents.json_schema import DRAFT, Schema, relaxed, schema_of
 
 _EXTENDS: Schema = {

@@ -15,9 +15,7 @@ from schedproof.candidate.claims import Claims, Exclusion
 from schedproof.candidate.descriptor.features import wrong_features
 from schedproof.candidate.descriptor.inheritance import read_inherited
 from schedproof.candidate.kinds import (
-    KINDS,
     AttachedSpec,
-    CandidateKind,
     ControllerSpec,
     ExtenderSpec,
     PluginSpec,
@@ -25,7 +23,7 @@ from schedproof.candidate.kinds import (
 )
 from schedproof.candidate.placeholders import CERTIFICATES, placeholders_in
 from schedproof.candidate.profiles import Claimable
-from schedproof.candidate.reading import Reading
+from schedproof.candidate.reading import KINDS, CandidateKind, Reading
 from schedproof.candidate.surroundings import Files, ImageSpec, Manifests, ProcessSpec, RbacSpec, Scoring, WorldSpec
 from schedproof.documents.durations import format_duration
 from schedproof.documents.model import (

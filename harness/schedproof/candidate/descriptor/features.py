@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from schedproof.candidate.claims import GANG, LEADER_ELECTION, PREEMPTION, Claims
-from schedproof.candidate.kinds import CandidateKind, ExtenderSpec, Spec
+from schedproof.candidate.kinds import ExtenderSpec, Spec
 from schedproof.candidate.placeholders import CERTIFICATES, placeholders_in
 from schedproof.candidate.profiles import Claimable, profile_of
-from schedproof.candidate.reading import Reading
+from schedproof.candidate.reading import CandidateKind, Reading
 from schedproof.documents.model import Wrong, shown
 from schedproof.documents.suggestions import nearest
 
