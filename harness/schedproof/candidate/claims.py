@@ -29,6 +29,7 @@ from schedproof.documents.model import (
     refuse,
     rule,
     shown,
+    texts_in,
 )
 from schedproof.documents.suggestions import did_you_mean
 
@@ -194,12 +195,9 @@ class Example(Mapped):
             yield Wrong("empty-field", "the example has no nodes", "give the readings and scores of some nodes")
 
 
-def _wrong_in_group(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[Wrong]:
-    if isinstance(value, str):
-        yield from (wrong._replace(at=at) for wrong in wrong_braces(value, ("group", "size")))
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, item in items:
-        yield from _wrong_in_group(item, (*at, step))
+def _wrong_in_group(value: Any) -> Iterator[Wrong]:
+    for at, text in texts_in(value):
+        yield from (wrong._replace(at=at) for wrong in wrong_braces(text, ("group", "size")))
 
 
 def _wrong_manifest(value: Mapping[str, Any]) -> Iterator[Wrong]:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, ValidationInfo
 
 from schedproof.candidate.placeholders import CERTIFICATES, PLACEHOLDERS, complaints
 from schedproof.candidate.profiles import Claimable
-from schedproof.documents.model import AnyText, Anything, Wrong, refuse
+from schedproof.documents.model import AnyText, Anything, Wrong, refuse, texts_in
 from schedproof.documents.reading import raw
 from schedproof.documents.yaml_source import Value
 
@@ -88,15 +88,12 @@ class Reading:
     def __post_init__(self) -> None:
         self._processes = 0
 
-    def wrong_placeholders(self, value: Any, at: tuple[str | int, ...] = ()) -> Iterator[Wrong]:
+    def wrong_placeholders(self, value: Any) -> Iterator[Wrong]:
         """Yield what is wrong with the placeholders in the texts of `value`."""
-        if isinstance(value, str):
-            known = [*(name for name in PLACEHOLDERS if name not in self.unavailable), *self.addresses]
-            for message, fix in complaints(value, unavailable=self.unavailable, known=known):
+        known = [*(name for name in PLACEHOLDERS if name not in self.unavailable), *self.addresses]
+        for at, text in texts_in(value):
+            for message, fix in complaints(text, unavailable=self.unavailable, known=known):
                 yield Wrong("malformed", message, fix, at)
-        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        for step, item in items:
-            yield from self.wrong_placeholders(item, (*at, step))
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -299,6 +299,15 @@ class FieldOf(NamedTuple):
         return any(isinstance(one, AsWritten) for one in metadata_of(self.annotation))
 
 
+def texts_in(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Each text in a value of JSON, with its place: the keys and numbers that lead to it."""
+    if isinstance(value, str):
+        yield at, value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, item in items:
+        yield from texts_in(item, (*at, step))
+
+
 def metadata_of(annotation: Any) -> Iterator[Any]:
     """The metadata of a type, the outermost first, also within `Field(...)` and optional types."""
     if typing.get_origin(annotation) is Annotated:
