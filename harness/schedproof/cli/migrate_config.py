@@ -28,8 +28,10 @@ def migrate_config(file: Path) -> str:
 def _read(file: Path) -> dict[str, Any]:
     try:
         document = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"{file}: it cannot be read: {error}", remedy=f"name a file with a {_KIND}") from error
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}", remedy=f"name a file with a {_KIND}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"{file}: not YAML: {error}", remedy=f"name a file with a {_KIND}") from error
     if isinstance(document, dict) and document.get("kind") == "Policy":
         raise UsageError(
             f"{file}: a Policy, which Kubernetes has not read since 1.23",
