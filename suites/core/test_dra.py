@@ -27,7 +27,7 @@ def test_dra(case: Case) -> None:
     for model, neighbour, node in zip(models, (*models[1:], models[0]), nodes, strict=True):
         case.dra.publish(node, (FAST, model), (FAST, model), (SLOW, neighbour), (SLOW, neighbour))
     fast, slow = case.dra.device_class(FAST), case.dra.device_class(SLOW)
-    case.sight.await_freshness()
+    case.view.await_freshness()
     claimed = [[case.dra.claim(fast, model)] for model in models]
     claimed.append([case.dra.claim(slow, models[0]) for _ in range(2)])
     for claims in claimed:
@@ -59,7 +59,7 @@ def test_dra_alternatives(case: Case) -> None:
     case.dra.publish(here, (FAST, "a"), *[(SLOW, "a")] * 3)
     case.dra.publish(there, (SLOW, "a"))
     fast, slow = case.dra.device_class(FAST), case.dra.device_class(SLOW)
-    case.sight.await_freshness()
+    case.view.await_freshness()
     either = [(fast, "a", 1), (slow, "a", 2)]
     first = case.pod(resourceClaims=[case.dra.claim_first(*either)])
     case.expect_bound([first])
@@ -84,7 +84,7 @@ def test_dra_taints(case: Case) -> None:
     published = case.dra.publish(here, (FAST, "a"), taints=[{"key": BROKEN, "value": "yes", "effect": "NoSchedule"}])
     case.dra.publish(there, (SLOW, "a"), taints=[{"key": BROKEN, "value": "yes", "effect": "NoExecute"}])
     fast, slow = case.dra.device_class(FAST), case.dra.device_class(SLOW)
-    case.sight.await_freshness()
+    case.view.await_freshness()
     mismatches: list[list[dict[str, str]]] = [
         [],
         [{"key": BROKEN, "operator": "Exists", "effect": "NoExecute"}],

@@ -116,7 +116,7 @@ def test_preemption_choice(case: Case) -> None:
         case.pods.await_started(pods)
     for app, protected in budgeted.items():
         case.objects.disruption_budget(app, pods=len(protected), allows=len(protected) if app == "allowed" else 0)
-    case.sight.await_freshness()
+    case.view.await_freshness()
     high = case.objects.priority_class(1000, preempts=True)
     for phase, contest in enumerate(tried):
         preemptor = case.pod(

@@ -72,7 +72,7 @@ def test_priority_order(case: Case) -> None:
         case.settle()
         pods = contenders(phase, REPEATED)
         case.expect_pending(pods, nodeSelector={"kubernetes.io/hostname": case.nodes.names[-1]})
-        case.sight.await_back_off()
+        case.view.await_back_off()
         case.delete([blocker])
         case.expect_so_many_bound(pods, ROUNDS[phase][1])
         if others_are_bound(phase, pods):
@@ -176,7 +176,7 @@ def test_preemption_spares(case: Case) -> None:
     case.settle()
     preemptor = contest.pod("preemptor", 1000, 2, preempts=True, nodeSelector={OPEN: "yes"})
     evicted = case.status.await_eviction(holders, case.deadlines.requeue, 2)
-    case.sight.await_freshness()
+    case.view.await_freshness()
     case.nodes.change(elsewhere.node, labels={OPEN: "yes"})
     case.settle()
     for _ in range(2):
@@ -225,7 +225,7 @@ def test_preemption_budget(case: Case) -> None:
     for app in apps:
         case.objects.disruption_budget(app, label="tier", allows=1)
         case.objects.disruption_budget(app)
-    case.sight.await_freshness()
+    case.view.await_freshness()
     case.expect_bound([contest.pod("preemptor", 1000, preempts=True)], case.deadlines.requeue)
 
 

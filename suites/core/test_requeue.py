@@ -135,7 +135,7 @@ def test_requeue_label_changed(case: Case) -> None:
             pod = case.pod("meanwhile", cpu="1m", nodeSelector={label: "tape"})
             gate.await_held_status()
             case.nodes.change(node, labels={label: "tape"})
-            case.sight.await_freshness()
+            case.view.await_freshness()
             gate.release()
             case.expect_bound([pod], case.deadlines.requeue)
     count = SEVERAL if "real-pods" in case.trial.cluster.capabilities else CROWD
@@ -202,7 +202,7 @@ def test_deleted_while_pending(case: Case) -> None:
         for pod in terminating:
             case.pods.terminate(pod)
         case.delete(gone)
-        case.sight.age()
+        case.view.age()
         case.nodes.change(node, labels={"schedproof.dev/late": "yes"})
         case.expect_bound(stay, case.deadlines.requeue)
         case.fence(**here)
@@ -298,7 +298,7 @@ def test_no_nodes(case: Case) -> None:
     """All nodes are removed. A pod is created, and waits. Then a node joins."""
     case.need(Subject.TAINTS)  # which a node has until it is ready
     case.nodes.remove_all()
-    pod = case.sight.nowhere_pod("early", cpu="100m")
+    pod = case.view.nowhere_pod("early", cpu="100m")
     case.nodes.rejoin(case.nodes.names[0])
     case.expect_bound([pod], case.deadlines.requeue)
 

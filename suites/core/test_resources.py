@@ -468,7 +468,7 @@ def changed_in_flight(case: Case, gate: BindingWebhook) -> None:
         case.expect_bound([first])
         return
     case.pods.patch(first, {"metadata": {"annotations": {"schedproof.dev/changed": "yes"}}})
-    case.sight.await_freshness()
+    case.view.await_freshness()
     second = case.pod("exceeds", **large)
     # A candidate that binds synchronously looks at this pod only after the held Binding.
     case.status.await_refusal(second)

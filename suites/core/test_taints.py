@@ -116,7 +116,7 @@ def test_cordon_tolerated(case: Case) -> None:
     node, *_ = case.nodes.names
     case.nodes.change(node, unschedulable=True)
     # Not with a pod that tolerates the cordon of the harness's own node: a scheduler might never bind that.
-    case.sight.age(node)
+    case.view.age(node)
     if case.trial.reserved is None:
         case.settle()
     here = {"nodeSelector": {"kubernetes.io/hostname": node}}
@@ -143,7 +143,7 @@ def test_freshness(case: Case) -> None:
         case.nodes.change(node, labels={POOL: "joined"})
         case.settle()
         case.nodes.change(node, **change)
-        case.sight.age(node)
+        case.view.age(node)
         case.pod("late", cpu="100m", nodeSelector={POOL: "joined"})
         case.fence(nodeSelector={"kubernetes.io/hostname": other})
         case.restore()
@@ -151,6 +151,6 @@ def test_freshness(case: Case) -> None:
     case.settle()
     for left, asked in (("8", "9"), ("2", "3")):
         case.nodes.resize("node-shrinking", cpu=left)
-        case.sight.age("node-shrinking")
+        case.view.age("node-shrinking")
         case.pod("late", cpu=asked, nodeSelector={"kubernetes.io/hostname": "node-shrinking"})
         case.fence(nodeSelector={"kubernetes.io/hostname": case.nodes.names[0]})

@@ -27,13 +27,13 @@ def test_volume_node_affinity(case: Case) -> None:
     at_once, later = case.volumes.storage_class(waits=False), case.volumes.storage_class(waits=True)
     local = [case.volumes.claim(at_once, volume=case.volumes.volume(at_once, node=node)) for node in nodes]
     zonal = [case.volumes.claim(at_once, volume=case.volumes.volume(at_once, zone=zone)) for zone in zones]
-    case.sight.await_freshness()
+    case.view.await_freshness()
     case.expect_bound([case.pod(volumes=[claim]) for claim in (*local, *zonal) * 2])
     elsewhere = [(local[0], nodes[-1]), (local[-1], nodes[0]), (zonal[0], zones["b"][0]), (zonal[1], zones["a"][0])]
     case.expect_pending([case.pod("exceeds", volumes=[claim], **on(node)) for claim, node in elsewhere])
     for node in nodes[:2]:
         case.volumes.volume(later, node=node)
-    case.sight.await_freshness()
+    case.view.await_freshness()
     # One after the other: while a claim is being bound, kube-scheduler reserves room for its pod by nominatedNodeName.
     for spec in (on(nodes[0]), {}):
         case.expect_bound([case.pod(volumes=[case.volumes.claim(later)], **spec)])
@@ -52,7 +52,7 @@ def test_volume_limits(case: Case) -> None:
     at_once = case.volumes.storage_class(waits=False)
     volumes = [case.volumes.volume(at_once, driver=DRIVER) for _ in range(5)]
     first, second, third, fourth, fifth = (case.volumes.claim(at_once, volume=volume) for volume in volumes)
-    case.sight.await_freshness()
+    case.view.await_freshness()
     case.expect_bound([case.pod(volumes=[first], **on(node)) for _ in range(2)])
     both = case.pod(volumes=[first, second], **on(node))
     case.expect_bound([both])
@@ -64,7 +64,7 @@ def test_volume_limits(case: Case) -> None:
     case.volumes.limit(other, 2)
     passing = case.volumes.storage_class(waits=False)
     case.volumes.volume(passing, driver=DRIVER)
-    case.sight.await_freshness()
+    case.view.await_freshness()
     scratch = case.pod("scratch", plain=True, volumes=[case.volumes.ephemeral(passing)], **on(other))
     case.expect_bound([scratch], case.deadlines.requeue)
     last = case.pod("exceeds", volumes=[first], **on(other))
@@ -89,7 +89,7 @@ def test_volume_capacity(case: Case) -> None:
     case.volumes.capacity(pooled, "100Gi")
     everywhere = case.volumes.storage_class(waits=True, driver=DRIVER)
     placed = case.volumes.storage_class(waits=True, driver=DRIVER, node=large)
-    case.sight.await_freshness()
+    case.view.await_freshness()
 
     def provided(storage_class: str, size: str, **spec: Any) -> None:
         claim = case.volumes.claim(storage_class, size=size)
@@ -114,7 +114,7 @@ def test_volume_once(case: Case) -> None:
     """Two pods claim a volume that one pod at a time may use. The second waits until the first is gone."""
     at_once = case.volumes.storage_class(waits=False)
     claim = case.volumes.claim(at_once, volume=case.volumes.volume(at_once, mode=ONCE), mode=ONCE)
-    case.sight.await_freshness()
+    case.view.await_freshness()
     user = case.pods.lingering("user", volumes=[claim])
     case.expect_bound([user])
     waits = case.pod("exceeds", volumes=[claim])

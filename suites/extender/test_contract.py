@@ -274,7 +274,7 @@ def test_managed_room(case: Case) -> None:
     case.settle()
     for _ in range(UNITS):
         case.expect_bound([case.pod(**apart)])
-    case.sight.await_freshness()
+    case.view.await_freshness()
     case.status.await_decision(case.pod(**apart), case.deadlines.reaction)
     case.expect_so_many_bound([case.pod(**at_once) for _ in range(2 * UNITS)], UNITS)
 

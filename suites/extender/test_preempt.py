@@ -27,7 +27,7 @@ def test_preempt(case: Case) -> None:
     ]
     case.expect_bound(holders)
     case.objects.disruption_budget("alone")
-    case.sight.await_freshness()
+    case.view.await_freshness()
     for _ in range(2):
         high = case.objects.priority_class(1000, preempts=True)
         preemptor = case.pod("preemptor", role="preemptor", priorityClassName=high, **slot)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from schedproof.foundation.deadlines import AGAIN, LATE, REPORTED
-from schedproof.stimulus import expectations, sight
+from schedproof.stimulus import expectations, view
 from schedproof.stimulus.changes import pods
 from schedproof.stimulus.trial import Trial
 
@@ -24,7 +24,7 @@ def make_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
     """Makes a `World` of what it is given; no pause in it lasts."""
     for module in (expectations, pods):
         monkeypatch.setattr(module, "TIMESTAMP", 0.0)
-    monkeypatch.setattr(sight, "_PROPAGATION", 0.0)
+    monkeypatch.setattr(view, "_PROPAGATION", 0.0)
     for name, deadline in (("LATE", LATE), ("REPORTED", REPORTED), ("AGAIN", AGAIN)):
         monkeypatch.setattr(expectations, name, dataclasses.replace(deadline, seconds=0.0))
     worlds: list[World] = []

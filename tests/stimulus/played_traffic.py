@@ -76,7 +76,7 @@ class Traffic:
         world.attachment.asks_prometheus = True  # type: ignore[attr-defined]
         world.trial.reserved_nodes = ("reserved",)
         self.world = world
-        self.load = LoadChanges(world.context, claims, NodeChanges(world.context, world.sight), world.sight)
+        self.load = LoadChanges(world.context, claims, NodeChanges(world.context, world.view), world.view)
 
     def _new_server(self) -> PlayedPrometheus:
         self.servers.append(PlayedPrometheus(len(self.servers), self.acts))

@@ -69,7 +69,7 @@ def with_parts(*changed: str) -> tuple[Any, list[str]]:
     case._load = Undone("load", order)
     case._expect = SimpleNamespace(over=False)
     case.trial.attachment, case.trial.shown = SimpleNamespace(ended=False), Shown()
-    case.sight = SimpleNamespace(settle=lambda: order.append("settled"))
+    case.view = SimpleNamespace(settle=lambda: order.append("settled"))
     return case, order
 
 

@@ -49,7 +49,7 @@ def test_the_clause_about_it_and_a_users_own_test_create_it(world: World, about:
     ],
 )
 def test_a_node_is_not_changed_so(world: World, clause: str, change: dict[str, Any], harmless: dict[str, Any]) -> None:
-    nodes = NodeChanges(excluding(world, clause, about="core/restart"), world.sight)
+    nodes = NodeChanges(excluding(world, clause, about="core/restart"), world.view)
     with pytest.raises(CaseOver):
         nodes.change("node-1", **change)
     nodes.change("node-1", labels={"a": "b"}, **harmless)

@@ -55,7 +55,7 @@ class Extender:
         world.attachment.extender = self.tap  # type: ignore[attr-defined]
         spec = ExtenderSpec(COMMAND, Path(), config=config, ready=ready)
         self.stimulus = ExtenderStimulus(
-            world.context, spec, NodeChanges(world.context, world.sight), world.status
+            world.context, spec, NodeChanges(world.context, world.view), world.status
         )  # fmt: skip
 
     def pod(self, **spec: Any) -> Pod:

@@ -44,8 +44,8 @@ def networked(resolution: float, count: int) -> LoadChanges:
     cluster = SimpleNamespace(nodes=nodes, capabilities=frozenset(), device="eth0")
     context: Any = SimpleNamespace(trial=SimpleNamespace(cluster=cluster), recorder=None)
     names: Any = SimpleNamespace(names=random.Random(1).sample(nodes, count))
-    sight: Any = None
-    return LoadChanges(context, dataclasses.replace(UNCLAIMED, resolution=resolution), names, sight)
+    view: Any = None
+    return LoadChanges(context, dataclasses.replace(UNCLAIMED, resolution=resolution), names, view)
 
 
 @pytest.mark.parametrize("resolution", [0.001, 0.01, 0.1, 0.2, 1.0, 10.0])

@@ -24,14 +24,14 @@ from .world import CLAUSE, NODES, World
 
 @pytest.fixture
 def joined() -> list[tuple[str, bool]]:
-    """What `Sight.joined` was told: names, and whether another node of the name had left."""
+    """What `CandidateView.joined` was told: names, and whether another node of the name had left."""
     return []
 
 
 @pytest.fixture
 def nodes(world: World, joined: list[tuple[str, bool]]) -> NodeChanges:
-    sight: Any = SimpleNamespace(joined=lambda node, *, left: joined.append((node, left is not None)))
-    return NodeChanges(world.context, sight)
+    view: Any = SimpleNamespace(joined=lambda node, *, left: joined.append((node, left is not None)))
+    return NodeChanges(world.context, view)
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_node_reports_an_image(world: World, nodes: NodeChanges) -> None:
 
 def test_where_kubelets_report_images_nothing_is_changed(make_world: Callable[..., World]) -> None:
     world = make_world(capabilities=["real-pods", "change-nodes"])
-    nodes, before = NodeChanges(world.context, world.sight), world.server.snapshot()
+    nodes, before = NodeChanges(world.context, world.view), world.server.snapshot()
     nodes.hold_image("node-2", "registry/image:1")
     assert world.server.snapshot() == before
     assert not nodes.undo()

@@ -20,10 +20,10 @@ GOOD, BAD = {"disk": "ssd"}, {"disk": "hdd"}
 
 @pytest.fixture
 def points(world: World) -> PointStimulus:
-    nodes = NodeChanges(world.context, world.sight)
+    nodes = NodeChanges(world.context, world.view)
     candidate = CandidateChanges(world.context, world.expect)
     return PointStimulus(
-        world.context, world.pods, nodes, world.expect, world.sight, candidate, Chance(nodes=len(NODES))
+        world.context, world.pods, nodes, world.expect, world.view, candidate, Chance(nodes=len(NODES))
     )
 
 

@@ -64,8 +64,8 @@ class Searching:
             close=lambda: [surface.close() for surface in surfaces],
         )  # fmt: skip
         context = Context.of(trial, clause)
-        nodes, sight = NodeChanges(context, self.world.sight), SimpleNamespace(settle=self._settle)
-        made: Any = sight
+        nodes, view = NodeChanges(context, self.world.view), SimpleNamespace(settle=self._settle)
+        made: Any = view
         self.searches = ScoreSearches(context, self.live, traffic.load, nodes, made)
 
     def _settle(self) -> None:

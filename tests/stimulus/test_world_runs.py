@@ -43,10 +43,10 @@ class Runs:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.nodes = NodeChanges(world.context, world.sight)
+        self.nodes = NodeChanges(world.context, world.view)
         world.server.controllers.setdefault("nodes", []).append(self._play)
         candidate = CandidateChanges(world.context, world.expect)
-        self.runs = WorldRuns(world.context, world.pods, self.nodes, world.sight, world.expect, candidate)
+        self.runs = WorldRuns(world.context, world.pods, self.nodes, world.view, world.expect, candidate)
 
     def _play(self, what: str, node: dict[str, Any]) -> None:
         """Hold the Lease of a node that registers, as kwok does."""

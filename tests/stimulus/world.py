@@ -28,11 +28,11 @@ from schedproof.recording.recorder import Recorder
 from schedproof.stimulus.changes.pods import PodChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.expectations import Expectations
-from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.status import PodStatus
 from schedproof.stimulus.surroundings import Surroundings
 from schedproof.stimulus.trial import Trial
 from schedproof.stimulus.usable_time import UsableTime
+from schedproof.stimulus.view import CandidateView
 
 from ..fake_apiserver.storing import Storing
 
@@ -165,7 +165,7 @@ class World:
         self.pods = PodChanges(self.context)
         self.expect = Expectations(self.context, self.pods)
         self.status = PodStatus(self.context, self.pods, self.expect)
-        self.sight = Sight(self.context, self.pods, self.expect, self.status)
+        self.view = CandidateView(self.context, self.pods, self.expect, self.status)
 
     def add_namespace(self, name: str) -> None:
         self.server.store("namespaces", {"metadata": {"name": name}})

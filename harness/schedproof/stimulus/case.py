@@ -30,13 +30,13 @@ from schedproof.stimulus.kinds.points import PointStimulus
 from schedproof.stimulus.pods import Pod
 from schedproof.stimulus.scoring.live_surfaces import LiveSurfaces
 from schedproof.stimulus.scoring.searches import ScoreSearches
-from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.status import PodStatus
 from schedproof.stimulus.traffic.chance import Chance
 from schedproof.stimulus.traffic.load import UNCLAIMED, LoadChanges
 from schedproof.stimulus.traffic.own_placements import OwnPlacements
 from schedproof.stimulus.traffic.preference import PreferenceProbes
 from schedproof.stimulus.trial import Trial
+from schedproof.stimulus.view import CandidateView
 from schedproof.stimulus.worlds.runs import WorldRuns
 from schedproof.stimulus.worlds.searches import WorldSearches
 
@@ -62,7 +62,7 @@ class Case:
         objects: namespaces, RuntimeClasses, PriorityClasses and PodDisruptionBudgets.
         candidate: the candidate's processes, its connection to the apiserver, its Bindings.
         status: waits for conditions and events of the candidate.
-        sight: waits until the candidate has seen the state of the cluster.
+        view: waits until the candidate has seen the state of the cluster.
         chance: the number of probes that a random choice does not pass.
     """
 
@@ -76,8 +76,8 @@ class Case:
         self.pods = PodChanges(context)
         self._expect = Expectations(context, self.pods)
         self.status = PodStatus(context, self.pods, self._expect)
-        self.sight = Sight(context, self.pods, self._expect, self.status)
-        self.nodes = NodeChanges(context, self.sight)
+        self.view = CandidateView(context, self.pods, self._expect, self.status)
+        self.nodes = NodeChanges(context, self.view)
         self.volumes = VolumeChanges(context)
         self.dra = DraChanges(context)
         self.objects = ObjectChanges(context)
@@ -103,12 +103,12 @@ class Case:
         return self.pods.node_of(pod)
 
     def settle(self) -> None:
-        """Wait until the candidate, and not only the apiserver, has seen the current state; see `Sight.settle`.
+        """Wait until the candidate, and not only the apiserver, has seen the current state; see `CandidateView.settle`.
 
         Raises:
             CaseOver: the deadline was missed.
         """
-        self.sight.settle()
+        self.view.settle()
 
     def keep_calm(self) -> None:
         """Change nothing for a while, in which the candidate's requests are recorded."""
@@ -201,7 +201,7 @@ class Case:
     @functools.cached_property
     def worlds(self) -> WorldSearches:
         """Random worlds of nodes and pods, drawn with the run's seed."""
-        runs = WorldRuns(self._context, self.pods, self.nodes, self.sight, self._expect, self.candidate)
+        runs = WorldRuns(self._context, self.pods, self.nodes, self.view, self._expect, self.candidate)
         return WorldSearches(self._context, runs)
 
     @functools.cached_property
@@ -240,14 +240,12 @@ class Case:
     @functools.cached_property
     def points(self) -> PointStimulus:
         """The worked examples that the candidate claims for its extension points; they may be empty."""
-        return PointStimulus(
-            self._context, self.pods, self.nodes, self._expect, self.sight, self.candidate, self.chance
-        )
+        return PointStimulus(self._context, self.pods, self.nodes, self._expect, self.view, self.candidate, self.chance)
 
     @functools.cached_property
     def _load(self) -> LoadChanges:
         claims = self.trial.candidate.claims.network or UNCLAIMED
-        return LoadChanges(self._context, claims, self.nodes, self.sight)
+        return LoadChanges(self._context, claims, self.nodes, self.view)
 
     @property
     def load(self) -> LoadChanges:
@@ -269,7 +267,7 @@ class Case:
     def scores(self) -> ScoreSearches:
         """Requests for the candidate's scores, on each surface that serves them."""
         live = LiveSurfaces(self._context, self._load, self.pods, self.status)
-        return ScoreSearches(self._context, live, self._load, self.nodes, self.sight)
+        return ScoreSearches(self._context, live, self._load, self.nodes, self.view)
 
     def seek(self, count: int, right: str, ask: Callable[[], Pod]) -> None:
         """Call `ask`, which creates a pod for the node `right` and awaits its Binding, `count` times or more.

@@ -19,7 +19,7 @@ from schedproof.oracle.resources import allocatable
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import amount
 from schedproof.stimulus.reserved import GENERATION
-from schedproof.stimulus.sight import Sight
+from schedproof.stimulus.view import CandidateView
 from schedproof.traffic.readings import node_labels
 
 LOOKALIKES: Mapping[str, str] = MappingProxyType(
@@ -42,8 +42,8 @@ _LEASES = "kube-node-lease"
 class NodeChanges:
     """Changes the nodes of a cluster. `undo` restores them."""
 
-    def __init__(self, context: Context, sight: Sight) -> None:
-        self._context, self._sight = context, sight
+    def __init__(self, context: Context, view: CandidateView) -> None:
+        self._context, self._view = context, view
         self._cluster = context.trial.cluster
         self._api, self._recorder = context.api, context.recorder
         self._restore: dict[str, Manifest] = {}
@@ -169,7 +169,7 @@ class NodeChanges:
         self._cluster.add_node(name, like=dataclasses.replace(template, capacity={**template.capacity, **capacity}))
         self._await_recorded(name, is_ready)
         self._equip([name])
-        self._sight.joined(name, left=self._left.get(name))
+        self._view.joined(name, left=self._left.get(name))
 
     def remove(self, name: str) -> None:
         """Remove a node that was added by `add`."""

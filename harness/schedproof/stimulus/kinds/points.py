@@ -12,8 +12,8 @@ from schedproof.stimulus.changes.pods import PodChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.expectations import Expectations
 from schedproof.stimulus.pods import Pod
-from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.traffic.chance import Chance
+from schedproof.stimulus.view import CandidateView
 
 _OTHERS = 15
 """Pods that rank behind the first pod. A scheduler without an order picks the first pod three times in a row by chance
@@ -32,14 +32,14 @@ class PointStimulus:
         pods: PodChanges,
         nodes: NodeChanges,
         expect: Expectations,
-        sight: Sight,
+        view: CandidateView,
         candidate: CandidateChanges,
         chance: Chance,
     ) -> None:
         self.claimed: PointClaims = context.trial.candidate.claims.points
         self._deadlines = context.deadlines
         self._pods, self._nodes, self._candidate = pods, nodes, candidate
-        self._expect, self._sight, self._chance = expect, sight, chance
+        self._expect, self._view, self._chance = expect, view, chance
 
     def try_filter(self, examples: Sequence[FilterExample]) -> None:
         """Create a pod for each example that selects a node with the example's labels.
@@ -66,7 +66,7 @@ class PointStimulus:
     def _try(self, node: str, example: FilterExample) -> Pod:
         """Create the example's pod for this node, and expect its outcome. The node keeps the example's labels."""
         self._label(node, {}, example.node_labels)
-        self._sight.settle()
+        self._view.settle()
         pod = self._for(node, example.pod)
         (self._expect.bound if example.fits else self._expect.unwilling)([pod])
         return pod
@@ -94,7 +94,7 @@ class PointStimulus:
         }
         for name, labels in pair.items():
             self._label(name, {}, labels)
-        self._sight.settle()
+        self._view.settle()
         pod = self._where({_PAIR: "yes"}, example.pod)
         self._expect.bound([pod])
         self._pods.delete([pod])
@@ -115,7 +115,7 @@ class PointStimulus:
         for best in nodes:
             for node in nodes:
                 self._nodes.change(node, labels=example.better if node == best else example.worse)
-            self._sight.settle()
+            self._view.settle()
             for _ in range(each):
                 pod = self._scored(example, number, cpu="50m")
                 self._expect.bound([pod])
@@ -135,7 +135,7 @@ class PointStimulus:
         for index, node in enumerate(nodes):
             better = examples[pair[index * 2 // len(nodes)]].better
             self._nodes.change(node, labels=better, taints=[taint])
-        self._sight.settle()
+        self._view.settle()
         for before, after in (pair, pair[::-1]):
             pod = self._of(examples[before].pod, "scored", phase=after, cpu="50m")
             self._expect.pending([pod], tolerations=[tolerated])
@@ -159,7 +159,7 @@ class PointStimulus:
         nodes = self._nodes.names
         for index, node in enumerate(nodes):
             self._nodes.change(node, labels=left.better if index < len(nodes) // 2 else right.better)
-        self._sight.settle()
+        self._view.settle()
         for _ in range(_BATCHES):
             with self._candidate.down():
                 share = self._nodes.share("cpu", 0.6)

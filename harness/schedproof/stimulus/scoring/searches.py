@@ -33,9 +33,9 @@ from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.kinds.answers import answered_late
 from schedproof.stimulus.scoring.live_surfaces import LiveSurfaces
-from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.traffic.load import LoadChanges
 from schedproof.stimulus.traffic.own_placements import ApartSurface, OwnPlacements
+from schedproof.stimulus.view import CandidateView
 from schedproof.traffic.readings import node_labels
 
 _NOT_BY_PODS = frozenset({"two-orders", "one-node"})
@@ -65,10 +65,10 @@ class ScoreSearches:
     """
 
     def __init__(
-        self, context: Context, live: LiveSurfaces, load: LoadChanges, nodes: NodeChanges, sight: Sight
+        self, context: Context, live: LiveSurfaces, load: LoadChanges, nodes: NodeChanges, view: CandidateView
     ) -> None:
         self._clause, self._trial, self._recorder = context.clause, context.trial, context.recorder
-        self.live, self._load, self._nodes, self._sight = live, load, nodes, sight
+        self.live, self._load, self._nodes, self._view = live, load, nodes, view
         self._placements = OwnPlacements(context.trial)
         if context.trial.candidate.claims.network is None:
             live.script_readings = lambda _readings: None
@@ -98,7 +98,7 @@ class ScoreSearches:
         wanted = _MORE_THAN_SCORES if effort.profile == "quick" and not effort.replay else _MANY
         if "idle-nodes" in self._trial.cluster.capabilities and (wanted == _MANY or self._clause == "normalize/range"):
             self.live.asked_nodes += tuple(self._nodes.add_idle(max(0, wanted - len(self.live.asked_nodes))))
-            self._sight.settle()
+            self._view.settle()
         scorer = str(candidate.path)
         for surface in self._asked(rule):
             promises = Promises.of(candidate.kind, candidate.claims, surface.name)

@@ -22,8 +22,8 @@ from schedproof.proxies.exchange import Fault
 from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import pod_manifest
-from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.traffic.new_readings import await_new_readings, remembered, takes_samples
+from schedproof.stimulus.view import CandidateView
 from schedproof.traffic.readings import NODE_LABEL, traffic_query
 from schedproof.traffic.script import OTHER_HOSTS, UNLABELLED, Script
 from schedproof.traffic.series import Bursts, Counter
@@ -78,9 +78,9 @@ class LoadChanges:
         sends_packets: whether there has been real traffic.
     """
 
-    def __init__(self, context: Context, claims: NetworkClaims, nodes: NodeChanges, sight: Sight) -> None:
+    def __init__(self, context: Context, claims: NetworkClaims, nodes: NodeChanges, view: CandidateView) -> None:
         self._context, self._trial, self._recorder = context, context.trial, context.recorder
-        self._nodes, self._sight = nodes, sight
+        self._nodes, self._view = nodes, view
         self.claims = claims
         self.device = claims.device.format(device=context.trial.cluster.device)
         self.query = traffic_query(claims.metric, self.device, claims.window)
@@ -400,7 +400,7 @@ class LoadChanges:
         phase = len(self.phases)
         self._recorder.add(NodesLoad(case=self._context.clause, phase=phase, traffic=dict(load), source=source))
         self.phases.append(dict(load))
-        self._sight.use_one_of(load)
+        self._view.use_one_of(load)
         return phase
 
     def reading(self, query: str, moment: float | None = None) -> Mapping[str, float]:

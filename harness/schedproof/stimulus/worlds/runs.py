@@ -19,7 +19,7 @@ from schedproof.stimulus.changes.pods import PodChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.expectations import Expectations
 from schedproof.stimulus.pods import Pod
-from schedproof.stimulus.sight import Sight
+from schedproof.stimulus.view import CandidateView
 from schedproof.stimulus.worlds.steps import HOSTNAME, WorldSteps
 from schedproof.worlds.kinds import kind_of
 from schedproof.worlds.parts import RULES_OF_PODS
@@ -65,11 +65,11 @@ class WorldRuns:
     """
 
     def __init__(
-        self, context: Context, pods: PodChanges, nodes: NodeChanges, sight: Sight, expect: Expectations,
+        self, context: Context, pods: PodChanges, nodes: NodeChanges, view: CandidateView, expect: Expectations,
         candidate: CandidateChanges,
     ) -> None:  # fmt: skip
         self._context, self._trial, self._recorder = context, context.trial, context.recorder
-        self._pods, self._nodes, self._sight, self._expect = pods, nodes, sight, expect
+        self._pods, self._nodes, self._view, self._expect = pods, nodes, view, expect
         self._world = WorldSteps(context, pods, nodes, candidate, between=self._note_fitting)
         self._retries = Subject.RETRIES not in context.left_out
         """Whether a pod that comes to fit must be bound."""
@@ -171,7 +171,7 @@ class WorldRuns:
         ):
             return wrong
         if not self._settled:
-            self._sight.settle()
+            self._view.settle()
             self._settled = True
         if last == number:
             if text := self._comes_alone(come[0], hurried=hurried):

@@ -14,7 +14,7 @@ from schedproof.clusters.api import Manifest
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.history.acts import Aged, Expect, Missed, PodCreated, ShownSeen, Unseen
 from schedproof.history.world import RESERVED
-from schedproof.stimulus import sight as module
+from schedproof.stimulus import view as module
 from schedproof.stimulus.context import CaseOver
 from schedproof.stimulus.reserved import ADMITTED, GENERATION, ReservedNode
 from schedproof.stimulus.usable_time import UsableTime
@@ -69,7 +69,7 @@ def turnstile(world: World) -> Iterator[ReservedNode]:
 
 def test_by_a_turn_both_watches_are_shown(world: World, turnstile: ReservedNode, passed: list[float]) -> None:
     world.schedule(selected(world))
-    world.sight.settle()
+    world.view.settle()
     (seen,) = world.of(ShownSeen)
     node = world.server.read("nodes", RESERVED)
     assert seen.nodes == int(node["metadata"]["resourceVersion"])
@@ -83,7 +83,7 @@ def test_by_a_turn_both_watches_are_shown(world: World, turnstile: ReservedNode,
 
 def test_a_turn_needs_no_toleration_without_key_or_effect(world: World, turnstile: ReservedNode) -> None:
     world.schedule(selected(world))
-    world.sight.settle()
+    world.view.settle()
     taints = world.server.read("nodes", RESERVED)["spec"]["taints"]
     assert len(taints) == 3
     assert all({"key": taint["key"], "operator": "Exists", "effect": taint["effect"]} in ADMITTED for taint in taints)
@@ -97,7 +97,7 @@ def test_a_candidate_that_shuns_the_turnstile_is_shown_by_any_binding_and_its_cl
     wait_bound, first = world.expect.wait_bound, [False]
     world.expect.wait_bound = lambda pods, due: first.pop() if first else wait_bound(pods, due)  # type: ignore[method-assign]
     for turns in (1, 2):
-        world.sight.settle()
+        world.view.settle()
         assert (len(world.of(ShownSeen)), turnstile._free) == (turns, 1)
         assert "avoids-reserved" in world.trial.shown.habits
     assert passed == [world.context.freshness] * 2
@@ -107,7 +107,7 @@ def test_a_candidate_that_shuns_the_turnstile_is_shown_by_any_binding_and_its_cl
 
 def test_without_a_turnstile_a_label_shows_the_nodes_and_a_claim_the_pods(world: World, passed: list[float]) -> None:
     world.schedule(selected(world))
-    world.sight.settle()
+    world.view.settle()
     assert world.server.read("nodes", "node-1")["metadata"]["labels"][GENERATION] == "generation-1"
     (seen,) = world.of(ShownSeen)
     (probe,) = world.of(PodCreated)
@@ -121,14 +121,14 @@ def test_where_nodes_are_not_to_be_changed_none_is(make_world: Callable[..., Wor
     world = make_world(capabilities=[])
     world.schedule()
     before, passed = world.server.snapshot(), passing(world)
-    world.sight.settle()
+    world.view.settle()
     assert world.server.snapshot() == before
     assert (len(world.of(ShownSeen)), passed) == (1, [world.context.freshness])
 
 
 def test_a_probe_on_another_node_shows_that_selectors_are_ignored(world: World, passed: list[float]) -> None:
     world.schedule(lambda _: "node-2")
-    world.sight.settle()
+    world.view.settle()
     assert "ignores-selectors" in world.trial.shown.habits
     (seen,) = world.of(ShownSeen)
     assert "its selector was ignored" in seen.pod
@@ -136,19 +136,19 @@ def test_a_probe_on_another_node_shows_that_selectors_are_ignored(world: World, 
 
 
 def test_another_node_is_used_that_has_readings(world: World) -> None:
-    world.sight.use_one_of({"node-2": 1.0, "joined": 1.0})
+    world.view.use_one_of({"node-2": 1.0, "joined": 1.0})
     world.schedule(selected(world))
-    world.sight.settle()
+    world.view.settle()
     assert GENERATION in world.server.read("nodes", "node-2")["metadata"]["labels"]
     assert GENERATION not in world.server.read("nodes", "node-1")["metadata"]["labels"]
-    world.sight.use_one_of({"joined": 1.0})
-    assert world.sight._node == "node-1"
+    world.view.use_one_of({"joined": 1.0})
+    assert world.view._node == "node-1"
 
 
 def test_a_probe_that_is_not_bound_ends_the_case(make_world: Callable[..., World]) -> None:
     world = make_world(timing=TOO_LATE)
     with pytest.raises(CaseOver):
-        world.sight.settle()
+        world.view.settle()
     (probe,) = world.of(PodCreated)
     (unseen,) = world.of(Unseen)
     assert (unseen.case, "selects the newest label of node-1" in unseen.reason) == (CLAUSE, True)
@@ -174,14 +174,14 @@ def test_what_has_the_room_of_the_probe_is_removed_once(make_world: Callable[...
         return removed
 
     world.pods.remove_misplaced = make_room  # type: ignore[method-assign]
-    world.sight.settle()
+    world.view.settle()
     assert len(world.of(ShownSeen)) == 1
     assert world.trial.waiters == {}
     assert misplaced.name not in world.server.names("pods")
 
 
 def test_a_node_is_old_enough_once_the_claimed_time_has_passed(world: World, passed: list[float]) -> None:
-    world.sight.age("node-2")
+    world.view.age("node-2")
     (aged,) = world.of(Aged)
     version = int(world.server.read("nodes", "node-2")["metadata"]["resourceVersion"])
     assert (aged.case, aged.node, aged.rv, aged.kept) == (CLAUSE, "node-2", version, {"candidate": 0.5})
@@ -189,7 +189,7 @@ def test_a_node_is_old_enough_once_the_claimed_time_has_passed(world: World, pas
 
 
 def test_all_that_the_watch_has_shown_is_old_enough_without_a_node(world: World, passed: list[float]) -> None:
-    world.sight.age()
+    world.view.age()
     (aged,) = world.of(Aged)
     assert (aged.node, aged.rv) == ("", world.recorder.rv)
     assert passed == [aged.seconds]
@@ -211,15 +211,15 @@ def test_a_node_that_joined_is_used_once_it_has_readings(
 ) -> None:
     world, readings = reading
     readings["new"] = 1.0
-    world.sight.joined("new")
+    world.view.joined("new")
     assert len(world.of(ShownSeen)) == 1
     monkeypatch.setattr(module, "FIRST_SCRAPE", dataclasses.replace(module.FIRST_SCRAPE, seconds=0.0))
     with pytest.raises(DeadlineExceededError, match="Prometheus has no traffic of other"):
-        world.sight.joined("other", left=0.0)
+        world.view.joined("other", left=0.0)
 
 
 def test_only_one_that_rejects_nodes_without_readings_waits_for_them(world: World) -> None:
-    world.sight.joined("new")
+    world.view.joined("new")
     assert world.of(PodCreated) == []
 
 
@@ -231,12 +231,12 @@ def test_the_turnstile_is_used_where_the_candidate_would_pass_it(
     world.trial.reserved = SimpleNamespace(turn=lambda generation: generation)
     if there:
         readings[RESERVED] = 1.0
-    assert world.sight._turn() == ("generation-1" if there else None)
+    assert world.view._turn() == ("generation-1" if there else None)
 
 
 def test_a_pod_that_waits_where_there_are_no_nodes(world: World) -> None:
     world.refuse()
-    pod = world.sight.nowhere_pod("nowhere")
+    pod = world.view.nowhere_pod("nowhere")
     assert world.server.names("pods") == [pod.name]
     assert world.of(Unseen) == []
 
@@ -245,7 +245,7 @@ def test_pods_on_nodes_that_are_gone_are_replaced_until_it_is_too_late(make_worl
     world = make_world()
     world.schedule()
     with pytest.raises(CaseOver):
-        world.sight.nowhere_pod("nowhere")
+        world.view.nowhere_pod("nowhere")
     (unseen,) = world.of(Unseen)
     assert unseen.reason.startswith("3 pods were bound to nodes that had been gone")
     assert len(world.of(PodCreated)) == 4

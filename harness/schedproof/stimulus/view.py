@@ -25,7 +25,7 @@ _TOO_LATE = 3
 """Number of pods bound to removed nodes that shows that the candidate is not merely catching up."""
 
 
-class Sight:
+class CandidateView:
     """Waits until the candidate, and not only the apiserver, has seen the current state of the cluster."""
 
     def __init__(self, context: Context, pods: PodChanges, expect: Expectations, status: PodStatus) -> None:
