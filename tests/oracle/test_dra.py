@@ -310,9 +310,9 @@ def test_any_alternative_of_a_request_makes_a_node_fit() -> None:
 
 
 def test_an_alternative_is_wrong_while_a_preferred_one_was_free() -> None:
-    def found(*devices: str, used: str, taken: Manifest | None = None) -> list[str]:
+    def found(*devices: str, used: str, taken: Manifest | None = None, consumers: int = 1) -> list[str]:
         asked = either({"selectors": [color("red")]}, {"selectors": [color("blue")]})
-        asked["status"]["allocation"] = allocation(*devices)
+        asked["status"] |= {"allocation": allocation(*devices), "reservedFor": [{"uid": "x"}] * consumers}
         for result in asked["status"]["allocation"]["devices"]["results"]:
             result["request"] = used
         others = {"d": taken} if taken is not None else {}
@@ -321,6 +321,7 @@ def test_an_alternative_is_wrong_while_a_preferred_one_was_free() -> None:
     assert found("a/d0", used="r/s0") == []
     assert len(found("a/d1", used="r/s1")) == 1
     assert found("a/d1", used="r/s1", taken=claim(allocation=allocation("a/d0"))) == []
+    assert found("a/d1", used="r/s1", consumers=2) == []
     assert found("a/d0", used="r") != []
 
 

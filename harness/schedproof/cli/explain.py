@@ -112,10 +112,9 @@ def explain_minor(minor: str) -> Iterator[str]:
     for heading, members in groups.items():
         yield f"{heading}: {len(members)} feature gates"
         for gate in members:
-            judged = [f"judged by {', '.join(gate.clauses)}"] if gate.clauses else []
-            yield from _wrapped(
-                f"{gate.name} ({gate.stages[minor]}): {'; '.join([*judged, gate.why]).strip('; ')}", indent="  "
-            )
+            judged = f"judged by {', '.join(gate.clauses)}" if gate.clauses else ""
+            stage = gate.stages.get(minor, "on for good")
+            yield from _wrapped(f"{gate.name} ({stage}): {'; '.join(filter(None, (judged, gate.why)))}", indent="  ")
 
 
 def _wrapped(text: str, *, indent: str) -> list[str]:

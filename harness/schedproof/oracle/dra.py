@@ -382,10 +382,11 @@ def mistakes(claim: Manifest, inventory: Inventory, node: Manifest) -> Iterator[
 def _overlooked(claim: Manifest, inventory: Inventory, node: Manifest) -> Iterator[str]:
     """An alternative that comes before the allocated one, and that the node had free devices for.
 
-    Of claims with a single request: with several, a preferred alternative may leave too little for another request.
+    Of claims with a single request: with several, a preferred alternative may leave too little for another request. And
+    of claims with a single consumer: devices may have been released since the claim was allocated for an earlier one.
     """
     used = {result["request"] for result in _results(claim)}
-    if len(requests := _requests(claim)) != 1 or not used:
+    if len(requests := _requests(claim)) != 1 or not used or len(status(claim).get("reservedFor") or ()) > 1:
         return
     taken = inventory.taken() - set(allocated(claim))
     free = [device for device in inventory.devices() if device.id not in taken and device.reaches(node)]

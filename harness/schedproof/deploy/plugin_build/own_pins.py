@@ -87,10 +87,7 @@ def minor_of(spec: PluginSpec, *, name: str, progress: Progress) -> str:
 
 def _named_in(go_mod: str) -> str | None:
     for place, module in enumerate(_KUBERNETES):
-        for pattern in (
-            rf"{module}(?: v\S+)? => {module} v(\d+\.\d+\.\d+)",
-            rf"^\s*(?:require )?{module} v(\d+\.\d+\.\d+)",
-        ):
+        for pattern in (rf"{module}(?: v\S+)? => {module} v({_NUMBERS})", rf"^\s*(?:require )?{module} v({_NUMBERS})"):
             if (found := re.search(pattern, go_mod, re.MULTILINE)) and found[1] != "0.0.0":
                 return f"v{found[1]}" if place == 0 else f"v1.{found[1].partition('.')[2]}"
     return None
@@ -112,13 +109,16 @@ def _download(source: str, scratch: Path, name: str, progress: Progress) -> Remo
     package, _, version = source.partition("@")
     go = toolchain.obtain(_OLDEST_GO, locked.load().go, progress)
     (scratch / "go.mod").write_text(f"module {MODULE}\n")
-    said = ""
+    env, said = go_environment(go, cwd=scratch, temporary=scratch), ""
     for path in _prefixes(package):
-        done = subprocess.run(
-            [go.path, "mod", "download", "-json", f"{path}@{version}"],
-            cwd=scratch, env=go_environment(go, cwd=scratch, temporary=scratch), timeout=_DOWNLOADED,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        argv = [str(go.path), "mod", "download", "-json", f"{path}@{version}"]
+        try:
+            done = subprocess.run(
+                argv, cwd=scratch, env=env, timeout=_DOWNLOADED, capture_output=True, text=True, check=False
+            )
+        except subprocess.TimeoutExpired:
+            said = f"{path}@{version}: not within {_DOWNLOADED:g} s"
+            break
         if done.returncode == 0:
             found = json.loads(done.stdout)
             return RemoteModule(path, found["Version"], Path(found["Dir"]), Path(found["GoMod"]))
