@@ -234,7 +234,7 @@ def _judge_expectation(history: History, expectation: Expect, pod: TestPod) -> F
         return passed("bound")
     state = history.world.at(rv)
     manifest = state.pods.get(pod.name) or history.manifests[pod.uid]
-    per_node = _check(history, manifest, state, state.pods.values())
+    per_node = check_configured(history, manifest, state, state.pods.values())
     possible = sorted(node for node, why in per_node.items() if not why)
     room = _beside_holders(history, manifest, state, per_node)
     gaps: tuple[str, ...] = ()
@@ -325,7 +325,7 @@ def _kept_for(history: History, pod: TestPod, room: Sequence[str]) -> str:
         return ""
     state = history.world.at(binding.rv - 1)
     for waiting in (other for other in history.test_pods(pod.case) if other.uid in way.waiting):
-        alone = _check(history, history.manifests[waiting.uid], state, ())
+        alone = check_configured(history, history.manifests[waiting.uid], state, ())
         if any(not alone.get(node, ("gone",)) for node in room):
             return waiting.name
     return ""
@@ -333,7 +333,7 @@ def _kept_for(history: History, pod: TestPod, room: Sequence[str]) -> str:
 
 def room_for(history: History, manifest: Manifest, state: State) -> list[str]:
     """The nodes on which a pod fits, even with all nominated pods on their nodes."""
-    return _beside_holders(history, manifest, state, _check(history, manifest, state, state.pods.values()))
+    return _beside_holders(history, manifest, state, check_configured(history, manifest, state, state.pods.values()))
 
 
 def _beside_holders(
@@ -345,7 +345,7 @@ def _beside_holders(
     checked = [per_node]
     if kept:
         checked.append(
-            _check(history, manifest, state, [as_if_bound(pod) if id(pod) in kept else pod for pod in others])
+            check_configured(history, manifest, state, [as_if_bound(pod) if id(pod) in kept else pod for pod in others])
         )
     return sorted(node for node in per_node if not any(reasons[node] for reasons in checked))
 
@@ -358,12 +358,13 @@ def _may_hold(history: History, holder: Manifest, state: State) -> bool:
         for pod in state.pods.values()
         if not (pod["spec"].get("nodeName") == node and priority(pod) < priority(holder))
     ]
-    return not _check(history, holder, state, others).get(node, ("is gone",))
+    return not check_configured(history, holder, state, others).get(node, ("is gone",))
 
 
-def _check(
+def check_configured(
     history: History, manifest: Manifest, state: State, others: Collection[Mapping[str, Any]]
 ) -> dict[str, tuple[Reason, ...]]:
+    """Why a pod cannot run on each node of a state beside other pods, by its profile's configuration as well."""
     return check(
         as_configured(history, manifest), state.nodes.values(), others, state.namespaces,
         storage=state.storage, inventory=state.inventory,

@@ -11,9 +11,8 @@ from schedproof.history.observations import WatchEvent
 from schedproof.history.watched import Binding
 from schedproof.history.world import key
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
-from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.clauses.core.placement import check_configured, judge_placement
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
-from schedproof.oracle.feasibility import check
 from schedproof.oracle.volumes import SELECTED_NODE, claim_names, is_bound
 
 
@@ -62,10 +61,7 @@ def judge_capacity(history: History, case: str) -> Finding:
             continue
         seen.add(name)
         state = history.world.at(event.rv - 1)
-        found = check(
-            users[name], state.nodes.values(), state.pods.values(), state.namespaces,
-            storage=state.storage, inventory=state.inventory,
-        )  # fmt: skip
+        found = check_configured(history, users[name], state, state.pods.values())
         if why := found.get(node, ("there is no such node",)):
             return failed("infeasible-volume", f"{node} was selected for claim {name}, although {'; '.join(why)}")
     return judge_volumes(history, case)
