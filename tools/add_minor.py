@@ -28,17 +28,16 @@ def pin(version: str) -> Path:
     Raises:
         subprocess.CalledProcessError: the module proxy does not serve the version, or one of its modules.
     """
-    newest = load().kubernetes[DEFAULT_KUBERNETES]
+    default = load().kubernetes[DEFAULT_KUBERNETES]
     folder = MODULES / f"kubernetes-{version.removeprefix('v').rpartition('.')[0]}"
-    if folder != newest.folder:
-        shutil.copytree(newest.folder, folder, ignore=shutil.ignore_patterns("go.*"), dirs_exist_ok=True)
+    if folder != default.folder:
+        shutil.copytree(default.folder, folder, ignore=shutil.ignore_patterns("go.*"), dirs_exist_ok=True)
     own = _go(folder, "mod", "edit", "-json", str(_downloaded(folder, version)))
     lines = [f"module schedproof.dev/binaries/{folder.name}", f"go {own['Go']}"]
-    lines += ["tool (", *newest.packages.values(), ")", "replace ("]
+    lines += ["tool (", *default.packages.values(), ")", "replace ("]
     staging = [replaced["Old"]["Path"] for replaced in own["Replace"] if replaced["New"]["Path"].startswith("./")]
     lines += [f"{path} => {path} {version.replace('v1.', 'v0.', 1)}" for path in staging]
-    lines.append(")")
-    lines.append(f"require {KUBERNETES} {version}")
+    lines += [")", f"require {KUBERNETES} {version}"]
     (folder / "go.mod").write_text("\n".join(lines) + "\n")
     (folder / "go.sum").unlink(missing_ok=True)
     subprocess.run(["go", "mod", "tidy"], cwd=folder, check=True)

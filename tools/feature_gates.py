@@ -33,10 +33,11 @@ def write() -> None:
     """Write the file anew."""
     text = FILE.read_text(encoding="utf-8")
     known = yaml.safe_load(text)
-    minors = {minor: stages(minor, build) for minor, build in load().kubernetes.items()}
+    builds = load().kubernetes
+    by_minor = {minor: stages(minor, build) for minor, build in builds.items()}
     parts = [text.partition("\n\n")[0]]
-    for gate in sorted(set().union(*(gates_of(build) for build in load().kubernetes.values()))):
-        if found := {minor: gates[gate] for minor, gates in minors.items() if gate in gates}:
+    for gate in sorted(set().union(*map(gates_of, builds.values()))):
+        if found := {minor: gates[gate] for minor, gates in by_minor.items() if gate in gates}:
             entry = known.get(gate, {"why": ""})
             lines = [f"{gate}:", f"  stages: {json.dumps(found)}"]
             if "clauses" in entry:

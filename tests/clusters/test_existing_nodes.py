@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from schedproof.clusters.existing.cluster import _common_pause, _minor, _template, _usable
+from schedproof.clusters.existing.cluster import _common_pause, _template, _usable
+from schedproof.clusters.spec import minor_version
 from schedproof.foundation.errors import UsageError
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
@@ -50,4 +51,4 @@ def test_the_pause_image_is_an_image_that_every_node_has() -> None:
 
 @pytest.mark.parametrize("version", ["v1.36.3", "v1.36.0-rc.1", "v1.36.3-vendor.100", "v1.36+"])
 def test_the_minor_version_is_read_from_any_version_of_kubernetes(version: str) -> None:
-    assert _minor(version) == "1.36"
+    assert minor_version(version) == "1.36"

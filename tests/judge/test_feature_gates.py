@@ -7,7 +7,6 @@ import dataclasses
 import pytest
 
 from schedproof.binaries.lock import load
-from schedproof.cli.explain import explain_minor
 from schedproof.history.acts import RunCluster
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.feature_gates import FeatureGate, load_gates, minors
@@ -68,10 +67,3 @@ def test_a_clause_is_not_claimed_on_a_version_without_its_gate() -> None:
 
     assert code("1.35") == "not-in-this-kubernetes"
     assert code("1.36") == code("") == ""
-
-
-@pytest.mark.parametrize("minor", minors())
-def test_each_version_is_explained_by_its_gates(minor: str) -> None:
-    lines = "\n".join(explain_minor(minor))
-    for gate in GATES:
-        assert (f"{gate.name} (" in lines) == (minor in gate.stages or gate.is_on(minor))

@@ -76,7 +76,7 @@ def _run_across(arguments: argparse.Namespace, minors: tuple[str, ...], since: R
 
     folder = arguments.report or new_results()
     seed = secrets.randbelow(1_000_000) if arguments.seed is None else arguments.seed
-    across = Across(minors, folder)
+    across = Across(folder)
     for minor in minors:
         say(f"Kubernetes {minor}")
         options = {"kubernetes": minor, "report": folder / minor, "seed": seed}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -162,6 +163,12 @@ class KindSpec:
     count: int
     labels: Mapping[str, str]
     audited: bool = True
+
+
+def minor_version(patch: str) -> str:
+    """Return `1.36` for `v1.36.3-vendor.100`."""
+    found = re.match(r"v(\d+\.\d+)", patch)
+    return found[1] if found else patch
 
 
 def version(kubernetes: str) -> tuple[int, ...]:

@@ -19,8 +19,6 @@ _CONTROLLERS = (
     "persistentvolumeclaim-protection-controller", "resourceclaim-controller",
     "ephemeral-volume-controller",
 )  # fmt: skip
-
-
 _OF_GATES = {"GenericWorkload": "podgroup-protection-controller"}
 """Controllers that exist only where a feature gate does. Without this one, no PodGroup can be deleted."""
 

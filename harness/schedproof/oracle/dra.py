@@ -19,8 +19,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from schedproof.oracle.affinity import selects_node
-from schedproof.oracle.manifest import Manifest, full_name, identity, namespace, spec, status
+from schedproof.oracle.manifest import Manifest, full_name, identity, is_owned, namespace, spec, status
 from schedproof.oracle.resources import allocatable, needed
+from schedproof.oracle.taints import tolerates
 
 DeviceId: TypeAlias = tuple[str, str, str]
 """Driver, pool and name of a device, which identify it."""
@@ -63,10 +64,10 @@ class _Device:
     slice: Manifest
 
     def tolerated_by(self, wanted: Manifest) -> bool:
-        """Whether what is wanted tolerates each taint that keeps pods off."""
+        """Whether what is wanted tolerates each taint that keeps pods off: tolerations match as those of pods do."""
         tolerations = wanted.get("tolerations") or ()
         return all(
-            any(_tolerates(toleration, taint) for toleration in tolerations)
+            any(tolerates(toleration, taint) for toleration in tolerations)
             for taint in self.taints
             if taint.get("effect") in ("NoSchedule", "NoExecute")
         )
@@ -254,15 +255,6 @@ def _give(asker: int, choices: Sequence[Sequence[int]], given: dict[int, int], t
     return False
 
 
-def _tolerates(toleration: Manifest, taint: Manifest) -> bool:
-    """By the rules of DeviceToleration: without an effect all, without a key (and by Exists) all keys."""
-    if (toleration.get("effect") or taint["effect"]) != taint["effect"]:
-        return False
-    if (toleration.get("key") or taint["key"]) != taint["key"]:
-        return False
-    return toleration.get("operator") == "Exists" or (toleration.get("value") or "") == (taint.get("value") or "")
-
-
 def choices(request: Manifest) -> list[Manifest]:
     """What a request accepts, what it prefers first: each with the `name` that allocations give it."""
     if listed := request.get("firstAvailable"):
@@ -285,7 +277,7 @@ def claims_of(pod: Manifest, inventory: Inventory) -> Iterator[tuple[str, Manife
             yield f"from template {entry.get('resourceClaimTemplateName')}", None
         elif name := generated[entry["name"]].get("resourceClaimName"):  # else none is needed
             claim = inventory.claims.get(f"{namespace(pod)}/{name}")
-            yield f"{namespace(pod)}/{name}", claim if claim is not None and _is_owned(claim, pod) else None
+            yield f"{namespace(pod)}/{name}", claim if claim is not None and is_owned(claim, pod) else None
     if (claim := extended_claim(pod, inventory)) is not None:
         yield full_name(claim), claim
 
@@ -297,7 +289,7 @@ def extended_claim(pod: Manifest, inventory: Inventory) -> Manifest | None:
             claim
             for claim in inventory.claims.values()
             if (claim["metadata"].get("annotations") or {}).get(_OF_EXTENDED_RESOURCES) == "true"
-            and _is_owned(claim, pod)
+            and is_owned(claim, pod)
         ),
         None,
     )
@@ -310,11 +302,6 @@ def extended_requests(pod: Manifest, inventory: Inventory) -> dict[str, Manifest
         for resource, amount in needed(pod).items()
         if amount > 0 and (classes := inventory.classes_of(resource))
     }
-
-
-def _is_owned(claim: Manifest, pod: Manifest) -> bool:
-    owners = claim["metadata"].get("ownerReferences") or ()
-    return any(owner.get("controller") and owner["uid"] == identity(pod) for owner in owners)
 
 
 def allocated(claim: Manifest) -> list[DeviceId]:

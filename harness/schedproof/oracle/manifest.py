@@ -41,6 +41,12 @@ def identity(pod: Manifest) -> str:
     return pod["metadata"].get("uid") or full_name(pod)
 
 
+def is_owned(made: Manifest, pod: Manifest) -> bool:
+    """Whether an object was made for a pod, which is its controller."""
+    owners = made["metadata"].get("ownerReferences") or ()
+    return any(owner.get("controller") and owner["uid"] == identity(pod) for owner in owners)
+
+
 def containers(pod: Manifest) -> Iterable[Manifest]:
     return spec(pod).get("containers") or ()
 

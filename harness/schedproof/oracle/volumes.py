@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from schedproof.oracle.affinity import selects_node
-from schedproof.oracle.manifest import Manifest, full_name, labels, namespace, spec, status
+from schedproof.oracle.manifest import Manifest, full_name, is_owned, labels, namespace, spec, status
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.oracle.selectors import selects
 
@@ -117,7 +117,7 @@ class ClaimedVolumes:
             for name in claim_names(pod):
                 self._take(name, storage.claims.get(name), storage)
             for name in _ephemeral_names(pod):
-                if (claim := storage.claims.get(name)) is not None and not _belongs_to(claim, pod):
+                if (claim := storage.claims.get(name)) is not None and not is_owned(claim, pod):
                     self._everywhere.append(f"claim {name} is not of this pod's ephemeral volume")
 
     def _take(self, name: str, claim: Manifest | None, storage: Storage) -> None:
@@ -191,12 +191,6 @@ def _ephemeral_names(pod: Manifest) -> list[str]:
     return [
         f"{namespace(pod)}/{_name(pod)}-{volume['name']}" for volume in volumes if volume.get("ephemeral") is not None
     ]
-
-
-def _belongs_to(claim: Manifest, pod: Manifest) -> bool:
-    """Whether a claim was made for this pod, which is its controller."""
-    owners = claim["metadata"].get("ownerReferences") or ()
-    return any(owner.get("controller") and owner.get("uid") == pod["metadata"].get("uid") for owner in owners)
 
 
 def _is_claim(volume: Manifest) -> bool:

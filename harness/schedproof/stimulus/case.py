@@ -41,9 +41,9 @@ from schedproof.stimulus.worlds.runs import WorldRuns
 from schedproof.stimulus.worlds.searches import WorldSearches
 
 _CALM = 4.0
+"""Seconds: several turns of a loop that polls once a second."""
 _REST = 0.7
 """Seconds, shorter than a pod's back-off after a few attempts in vain."""
-"""Seconds: several turns of a loop that polls once a second."""
 
 
 class Case:

@@ -32,7 +32,7 @@ def run(folder: Path, **outcomes: Outcome) -> RunResult:
 
 def finished(folder: Path, **runs: RunResult) -> tuple[int, str, str]:
     """Exit code, printed lines, and the page; runs by version, such as v1_36."""
-    across = Across(tuple(runs), folder)
+    across = Across(folder)
     for name, result in runs.items():
         across.add(name.removeprefix("v").replace("_", "."), result.exit_code, result)
     stream = io.StringIO()

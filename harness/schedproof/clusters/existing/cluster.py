@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from schedproof.clusters.nodes import is_ready
 from schedproof.clusters.run_lease import RunLease
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import SimulatedNodes
-from schedproof.clusters.spec import SIMULATED_RUNTIME, NodeSpec
+from schedproof.clusters.spec import SIMULATED_RUNTIME, NodeSpec, minor_version
 from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import Host
 from schedproof.foundation.errors import HostError, SchedproofError, UsageError
@@ -100,7 +99,7 @@ class ExistingCluster:
         self._user = self._access.api({RUN: self._run})
         self.feature_gates: Mapping[str, bool] = {}
         with _explaining_refusals(self._access):
-            self.kubernetes = _minor(self._user.version())
+            self.kubernetes = minor_version(self._user.version())
             usable = _usable(self._user.list("nodes")["items"])
         self._inspect(usable)
         known = discover(self.prometheus_url, self.nodes)
@@ -244,12 +243,6 @@ def _require_free(api: Api, prefix: str) -> None:
             f"namespaces with this prefix exist already: {', '.join(taken)}",
             remedy="choose another --namespace-prefix",
         )
-
-
-def _minor(version: str) -> str:
-    """Return `1.36` for `v1.36.3-vendor.100`."""
-    found = re.match(r"v(\d+\.\d+)", version)
-    return found[1] if found else version
 
 
 def _usable(nodes: Sequence[Manifest]) -> list[Manifest]:

@@ -15,6 +15,7 @@ from schedproof.binaries import toolchain
 from schedproof.binaries.build import go_environment
 from schedproof.binaries.goversion import GoVersion
 from schedproof.candidate.kinds import PluginSpec
+from schedproof.clusters.spec import minor_version
 from schedproof.deploy.plugin_build.plugin_module import MODULE, GoMod
 from schedproof.deploy.plugin_build.plugin_sources import Sources
 from schedproof.foundation.errors import CandidateError
@@ -76,7 +77,7 @@ def minor_of(spec: PluginSpec, *, name: str, progress: Progress) -> str:
             f"candidate {name}: its go.mod names no version of Kubernetes, which `pins: own` takes from there",
             remedy="require k8s.io/kubernetes there, or leave out `pins: own`",
         )
-    minor = version.removeprefix("v").rpartition(".")[0]
+    minor = minor_version(version)
     if minor not in (known := locked.load().kubernetes):
         raise CandidateError(
             f"candidate {name}: its go.mod names Kubernetes {version}, and no modules of {minor} are pinned",

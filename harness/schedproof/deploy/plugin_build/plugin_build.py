@@ -25,6 +25,7 @@ from schedproof.binaries.lock import Build
 from schedproof.binaries.machine import machine
 from schedproof.binaries.toolchain import Go
 from schedproof.candidate.kinds import PluginSpec
+from schedproof.clusters.spec import minor_version
 from schedproof.deploy.plugin_build.compiler_errors import explain
 from schedproof.deploy.plugin_build.own_pins import as_requirement, minor_of, own_kubernetes, remote_module
 from schedproof.deploy.plugin_build.plugin_module import (
@@ -207,9 +208,8 @@ class _Recipe:
             named = own_kubernetes(self.spec, name=self.name, progress=progress)
         except CandidateError:  # the build says what is wrong
             return ""
-        if named is None or named.rpartition(".")[0] == self.group.version.rpartition(".")[0]:
+        if named is None or (minor := minor_version(named)) == minor_version(self.group.version):
             return ""
-        minor = named.removeprefix("v").rpartition(".")[0]
         return (
             f"its go.mod names Kubernetes {named}, and it is compiled with {self.group.version}, where names may have "
             f"moved; `plugin: {{pins: own}}` or `--kubernetes {minor}` compiles it with {minor}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from schedproof.foundation.disk import writing_report
 from schedproof.foundation.exit_codes import WORST_FIRST
 from schedproof.foundation.private import write_private
 from schedproof.report import templating
-from schedproof.report.minors.differences import differences
+from schedproof.report.minors.differences import Difference, differences, names_of
 from schedproof.report.run.conclusion import Conclusion, conclude, word_for
 from schedproof.report.run.html import KINDS, REPORT, report_of
 from schedproof.report.run.matrix import matrix
@@ -24,13 +25,11 @@ if TYPE_CHECKING:
 class Across:
     """Collects runs as they end.
 
-    Args:
-        minors: the versions that are planned.
-        folder: of the report; each run has a folder of its own in it.
+    `folder`: of the report; each run has a folder of its own in it.
     """
 
-    def __init__(self, minors: tuple[str, ...], folder: Path) -> None:
-        self._minors, self._folder = minors, folder
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._codes: dict[str, int] = {}
         self._runs: dict[str, RunResult] = {}
 
@@ -46,25 +45,18 @@ class Across:
         Raises:
             HostError: the folder cannot be written.
         """
-        for line in self._lines():
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
-        with writing_report(self._folder):
-            write_private(self._folder / REPORT, self._page())
-        print_conclusion(self._conclusion, console)
-        return self._worst
-
-    @property
-    def _worst(self) -> int:
-        return min(self._codes.values(), key=WORST_FIRST.index)
-
-    @property
-    def _conclusion(self) -> Conclusion:
-        word = word_for(self._worst)
-        each = ", ".join(f"{minor} {word_for(code).lower()}" for minor, code in self._codes.items())
-        return Conclusion(word, f"Kubernetes {each}", report_of(self._folder))
-
-    def _lines(self) -> Iterator[str]:
         found = differences(self._runs)
+        for line in self._lines(found):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        worst = min(self._codes.values(), key=WORST_FIRST.index)
+        each = ", ".join(f"{minor} {word_for(code).lower()}" for minor, code in self._codes.items())
+        conclusion = Conclusion(word_for(worst), f"Kubernetes {each}")
+        with writing_report(self._folder):
+            write_private(self._folder / REPORT, self._page(conclusion, found))
+        print_conclusion(dataclasses.replace(conclusion, report=report_of(self._folder)), console)
+        return worst
+
+    def _lines(self, found: Sequence[Difference]) -> Iterator[str]:
         if len(self._runs) > 1:
             yield f"differs between versions: {len(found) or 'nothing'}"
         for difference in found:
@@ -72,8 +64,8 @@ class Across:
             why = "; ".join(filter(None, (difference.said, difference.summary)))
             yield f"  {difference.candidate} {difference.clause}: {outcomes}{f'; {why}' if why else ''}"
 
-    def _page(self) -> str:
-        names = list(dict.fromkeys(name for run in self._runs.values() for name in run.candidates))
+    def _page(self, conclusion: Conclusion, found: Sequence[Difference]) -> str:
+        names = names_of(self._runs)
         columns = {
             f"{name} {minor}": run.candidates[name].verdicts
             for name in names
@@ -83,10 +75,10 @@ class Across:
         return templating.document(
             "minors/report.html",
             title=", ".join(names),
-            conclusion=self._conclusion,
-            kind=KINDS[self._conclusion.word],
+            conclusion=conclusion,
+            kind=KINDS[conclusion.word],
             runs={minor: conclude(run) for minor, run in self._runs.items()},
             report=REPORT,
-            differences=differences(self._runs),
+            differences=found,
             matrix=matrix(columns, linked=False),
         )

@@ -21,13 +21,11 @@ class Difference:
 
     Attributes:
         verdicts: by minor version; None where it was not tried.
-        said: why it differs, as far as the versions tell; "" if they do not.
     """
 
     candidate: str
     clause: str
     verdicts: Mapping[str, Verdict | None]
-    said: str = ""
 
     @property
     def did_not_pass(self) -> bool:
@@ -39,6 +37,13 @@ class Difference:
         """What was found where it did not pass; "" if it passed wherever it was tried."""
         found = (verdict for verdict in self.verdicts.values() if verdict is not None and verdict.did_not_pass)
         return next((verdict.summary for verdict in found), "")
+
+    @property
+    def said(self) -> str:
+        """That the clause is about something new, and whether the candidate heeds it; "" if it is not."""
+        gate = CATALOGUE[self.clause].gate
+        new = load_gates()[gate].new if gate else ""
+        return f"{new}, unheeded" if new and self.did_not_pass else new
 
     @property
     def words(self) -> dict[str, str]:
@@ -69,22 +74,19 @@ def differences(runs: Mapping[str, RunResult]) -> list[Difference]:
 
 
 def _differences(runs: Mapping[str, RunResult]) -> Iterator[Difference]:
-    for name in dict.fromkeys(name for run in runs.values() for name in run.candidates):
+    for name in names_of(runs):
         verdicts = {minor: _by_clause(run, name) for minor, run in runs.items()}
         for clause in CATALOGUE:
             found = {minor: judged.get(clause) for minor, judged in verdicts.items()}
             if len({_word(verdict) for verdict in found.values()}) > 1:
-                difference = Difference(name, clause, found)
-                yield dataclasses.replace(difference, said=_reason(difference))
+                yield Difference(name, clause, found)
+
+
+def names_of(runs: Mapping[str, RunResult]) -> list[str]:
+    """The candidates of all runs, in order."""
+    return list(dict.fromkeys(name for run in runs.values() for name in run.candidates))
 
 
 def _by_clause(run: RunResult, name: str) -> dict[str, Verdict]:
     tested = run.candidates.get(name)
     return {} if tested is None else {verdict.clause: verdict for verdict in tested.verdicts}
-
-
-def _reason(difference: Difference) -> str:
-    """Say that the clause is about something new, and whether the candidate heeds it."""
-    gate = CATALOGUE[difference.clause].gate
-    new = load_gates()[gate].new if gate else ""
-    return f"{new}, unheeded" if new and difference.did_not_pass else new
