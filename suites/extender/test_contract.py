@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from schedproof.history.faults import Fault
 from schedproof.judge.clauses.extender.answers import ROLES, UNITS
-from schedproof.proxies.exchange import Fault
 from schedproof.stimulus.case import Case
 
 HOST = "kubernetes.io/hostname"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.proxies.exchange import Fault
+from schedproof.history.faults import Fault
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.pods import Pod
 
@@ -78,20 +78,14 @@ def test_some_without(case: Case) -> None:
         case.preference.seek(phase, IDLE, *(nodes if case.load.claims.on_missing == "neutral" else known))
 
 
-def outage(
-    case: Case, *faults: Callable[[], object], policy: str | None, end: Callable[[], object] = lambda: None
-) -> None:
-    """Create pods while Prometheus has no readings. Once it has readings again, the load has moved.
-
-    `faults` are injected one after the other. Each records its fault, and so does `end`, before the load moves.
-    """
+def outage(case: Case, *faults: Callable[[], object], policy: str | None) -> None:
+    """Create pods while Prometheus has no readings, by one fault after the other. Then the load has moved."""
     before, after, *_ = case.nodes.names
     case.load.script(case.load.traffic(before))
     pods = []
     for fault in faults:
         fault()
         pods += placed_without_readings(case, 2, policy)
-    end()
     recover(case, pods, after, before, policy=policy)
 
 
@@ -196,31 +190,19 @@ def test_prometheus_error(case: Case) -> None:
 @pytest.mark.clause("network/no-samples")
 def test_no_samples(case: Case) -> None:
     """Prometheus responds with an empty result: it has just been restarted."""
-    outage(
-        case, case.load.empty_prometheus, policy=case.load.claims.without_readings, end=lambda: case.load.note_fault("")
-    )
+    outage(case, lambda: case.load.end_all_readings(Fault.EMPTY), policy=case.load.claims.without_readings)
 
 
 @pytest.mark.clause("network/missing-all")
 def test_missing_all(case: Case) -> None:
     """Prometheus responds without series of the nodes: the scrapes of all nodes fail."""
-    outage(
-        case,
-        case.load.remove_all_readings,
-        policy=case.load.claims.without_readings,
-        end=lambda: case.load.note_fault(""),
-    )
+    outage(case, lambda: case.load.end_all_readings(Fault.NO_NODE), policy=case.load.claims.without_readings)
 
 
 @pytest.mark.clause("network/nan")
 def test_nan(case: Case) -> None:
     """Prometheus responds with NaN for every node, as for a rate of NaN samples."""
-    outage(
-        case,
-        case.load.make_readings_nan,
-        policy=case.load.claims.without_readings,
-        end=lambda: case.load.note_fault(""),
-    )
+    outage(case, lambda: case.load.end_all_readings(Fault.NAN), policy=case.load.claims.without_readings)
 
 
 @pytest.mark.clause("network/stale-series")
@@ -233,14 +215,13 @@ def test_stale_series(case: Case) -> None:
     for quietest, other in ((nodes[0], nodes[1]), (nodes[1], nodes[0])):
         load = case.load.traffic(quietest, step=1 + 4 * case.load.claims.resolution)
         case.delete([case.preference.ask("before", case.load.script(load))])
-        phase = case.load.end_readings(load)
+        phase = case.load.end_all_readings(Fault.STALE, load)
         count, elsewhere = 2, []
         if policy == "schedule":
             # A scheduler that repeats its last choice then chooses another node.
             elsewhere = [case.preference.ask("elsewhere", phase, nodeSelector={"kubernetes.io/hostname": other})]
             count = case.chance.probes(2)
         pods = [*elsewhere, *placed_without_readings(case, count, policy, phase=phase)]
-        case.load.note_fault("")
         if policy != "schedule":
             break
         case.delete(pods)

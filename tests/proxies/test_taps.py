@@ -21,8 +21,9 @@ from schedproof.daemons.password import USER
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.processes.ports import Ports
 from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.history.faults import Fault
 from schedproof.proxies import messages
-from schedproof.proxies.exchange import HARNESS, NOT_PERMITTED, Exchange, Fault
+from schedproof.proxies.exchange import HARNESS, NOT_PERMITTED, Exchange
 from schedproof.proxies.exchanges import asks_of_targets, only_asks
 from schedproof.proxies.taps import Tap
 
@@ -30,7 +31,7 @@ ANSWER = json.dumps({"status": "success", "data": {"resultType": "vector", "resu
 STUCK = 20.0
 """Seconds after which a test fails that would otherwise hang; nothing is judged by it."""
 READ = Deadline("request read", STUCK, "the tap reads it in a millisecond")
-ANSWERING = [fault for fault in Fault if fault is not Fault.DOWN]
+ANSWERING = [fault for fault in Fault if fault.place == "tap" and fault is not Fault.DOWN]
 
 
 class Upstream(http.server.ThreadingHTTPServer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schedproof.candidate.claims import NetworkClaims
-from schedproof.proxies.exchange import Fault
+from schedproof.history.faults import Fault
 from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.traffic.load import LoadChanges
 from schedproof.traffic.script import Script

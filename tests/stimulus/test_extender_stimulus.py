@@ -19,9 +19,10 @@ from schedproof.foundation.errors import HostError
 from schedproof.foundation.http import connect
 from schedproof.foundation.processes.ports import Ports
 from schedproof.history.acts import LineFault, Missed, NodesLoad, TransportTried
+from schedproof.history.faults import Fault
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.rulings.extender_calls import DEFAULT_TIMEOUT
-from schedproof.proxies.exchange import HARNESS, Fault
+from schedproof.proxies.exchange import HARNESS
 from schedproof.proxies.exchanges import describe_extender_call
 from schedproof.proxies.taps import Tap
 from schedproof.stimulus.changes.nodes import NodeChanges

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from schedproof.history.acts import LineFault, NodesLoad
-from schedproof.judge.clauses.network.preference import STAGED
-from schedproof.proxies.exchange import Fault
+from schedproof.history.faults import Fault
 from schedproof.traffic.script import OTHER_HOSTS, UNLABELLED
 from schedproof.traffic.series import Counter
 
@@ -67,7 +66,7 @@ def test_what_is_not_to_be_taken_for_the_load_is_scripted_beside_it(traffic: Tra
 
 
 def test_readings_that_have_ended_are_no_load_but_a_fault(traffic: Traffic) -> None:
-    traffic.load.end_readings(LOAD)
+    traffic.load.end_all_readings(Fault.STALE, LOAD)
     counters = traffic.script.counters[RECEIVED, "eth0"]
     assert all(counters[node].gone < math.inf for node in NODES)
     assert [record.traffic for record in traffic.world.of(NodesLoad)] == [{}]
@@ -77,20 +76,20 @@ def test_readings_that_have_ended_are_no_load_but_a_fault(traffic: Traffic) -> N
 
 
 def test_samples_of_which_none_is_a_number_are_no_load_but_a_fault(traffic: Traffic) -> None:
-    traffic.load.make_readings_nan()
+    traffic.load.end_all_readings(Fault.NAN)
     assert all(math.isnan(counter.start_value) for counter in traffic.script.counters[RECEIVED, "eth0"].values())
     assert [record.traffic for record in traffic.world.of(NodesLoad)] == [{}]
     assert [record.fault for record in traffic.world.of(LineFault)] == ["NaN"]
 
 
 def test_a_prometheus_without_anything_is_not_scripted(traffic: Traffic) -> None:
-    traffic.load.empty_prometheus()
+    traffic.load.end_all_readings(Fault.EMPTY)
     assert traffic.acts == [("ready", "http://scripted-0"), ("lead to", "http://scripted-0")]
     assert [record.fault for record in traffic.world.of(LineFault)] == ["empty"]
 
 
 def test_where_no_node_is_scraped_nothing_is_known_of_the_harness_own_either(traffic: Traffic) -> None:
-    traffic.load.remove_all_readings()
+    traffic.load.end_all_readings(Fault.NO_NODE)
     assert traffic.rates() == {}
     assert [record.fault for record in traffic.world.of(LineFault)] == ["no node"]
 
@@ -133,11 +132,19 @@ def test_other_hosts_are_scraped_wherever_nodes_have_readings(traffic: Traffic) 
     assert traffic.script.others == OTHER_HOSTS
     traffic.load.script(LOAD, unlabelled=True)
     assert traffic.script.others == UNLABELLED
-    for outage in (
-        traffic.load.remove_all_readings, traffic.load.make_readings_nan, lambda: traffic.load.end_readings(LOAD),
-    ):  # fmt: skip
-        outage()
+    for fault in (Fault.NO_NODE, Fault.NAN, Fault.STALE):
+        traffic.load.end_all_readings(fault, LOAD)
         assert not traffic.script.others
+
+
+def test_readings_that_are_scripted_end_a_fault_of_the_readings_only(traffic: Traffic) -> None:
+    traffic.load.end_all_readings(Fault.EMPTY)
+    traffic.load.end_all_readings(Fault.NAN)
+    traffic.load.script(LOAD)
+    traffic.load.break_prometheus(Fault.DOWN)
+    traffic.load.script(LOAD)
+    faults = [record.fault for record in traffic.world.of(LineFault)]
+    assert faults == [Fault.EMPTY, "", Fault.NAN, "", Fault.DOWN]
 
 
 def test_samples_that_could_not_be_pushed_are_known(traffic: Traffic) -> None:
@@ -184,7 +191,3 @@ def test_all_servers_but_the_last_can_be_ended_before(traffic: Traffic) -> None:
 
 def test_reversed_totals_rank_nodes_the_other_way_round(traffic: Traffic) -> None:
     assert traffic.load.reversed_totals(LOAD) == {"node-2": 1e9, "node-1": 1e10}
-
-
-def test_each_fault_has_words_for_findings() -> None:
-    assert {fault.value for fault in Fault} <= STAGED.keys()

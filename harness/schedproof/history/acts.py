@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from schedproof.history.faults import Fault, Line
 from schedproof.history.record import Model, Number, OfCase, Record
 
 Expected = Literal["bound", "pending", "unwilling"]
@@ -374,9 +375,9 @@ class AccountTokens(OfCase, kind="tokens"):
 class LineFault(OfCase, kind="fault"):
     """The harness breaks or heals a line of the candidate's."""
 
-    line: Literal["prometheus", "extender", "apiserver"]
-    fault: str
-    """The fault's name; empty if the line is healed."""
+    line: Line
+    fault: Annotated[Fault, Field(strict=False)] | Literal[""]
+    """The fault; empty if the line is healed."""
     on: bool
     """Whether the line is broken from here on."""
     connections: int = 0

@@ -24,6 +24,7 @@ from schedproof.history.acts import (
     Tolerates,
 )
 from schedproof.history.audit_order import BINDINGS, STEP, AuditOrder
+from schedproof.history.faults import Line
 from schedproof.history.index import Index
 from schedproof.history.observations import (
     ApiRequest,
@@ -34,6 +35,7 @@ from schedproof.history.observations import (
     RequestBegun,
     WatchEvent,
 )
+from schedproof.history.outages import Outage, outages
 from schedproof.history.record import Record
 from schedproof.history.watched import Binding, PodSights
 from schedproof.history.world import ClusterState
@@ -177,10 +179,11 @@ class History:
     @functools.cached_property
     def cuts(self) -> tuple[tuple[float, float], ...]:
         """When the candidate was cut off from the apiserver, and when it could reach it again."""
-        faults = [record for record in self.of(LineFault) if record.line == "apiserver"]
-        ends = [record.at for record in faults if not record.on]
-        begins = [record.at for record in faults if record.on]
-        return tuple((begin, next((end for end in ends if end >= begin), math.inf)) for begin in begins)
+        return tuple((outage.begin, outage.end) for outage in self.outages("apiserver"))
+
+    def outages(self, line: Line, case: str | None = None) -> tuple[Outage, ...]:
+        """The outages of a line, in order; of a case if one is given."""
+        return tuple(outages(record for record in self.of(LineFault, case) if record.line == line))
 
     def kept(self, begin: float, end: float) -> dict[str, float]:
         """How many seconds which processes waited for a processor between two times; at most 1 s more on each side."""

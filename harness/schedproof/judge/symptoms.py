@@ -15,11 +15,10 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 
 from schedproof.candidate.kinds import weighed_beyond_int64
-from schedproof.history.acts import Expect, LineFault, NodesLoad, WorldSearch
+from schedproof.history.acts import Expect, NodesLoad, WorldSearch
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ExtenderCall, LogTail, ProcessEvent
-from schedproof.judge.clauses.network.preference import STAGED
 from schedproof.judge.codes import Code
 from schedproof.judge.evidence import Symptom, SymptomKind
 from schedproof.judge.rulings.extender_calls import configuration, described, no_response
@@ -288,17 +287,15 @@ def _withheld(history: History, case: str, at: float) -> bool:
 
 
 def _staged(history: History, case: str, at: float) -> str:
-    """The outage of Prometheus, caused by the harness, at a given time; "" if there is none."""
-    faults = [fault for fault in history.of(LineFault, case) if fault.line == "prometheus" and fault.at <= at]
-    return faults[-1].fault if faults and faults[-1].on else ""
+    """What was so of Prometheus by a fault of the harness at a given time; "" if there was none."""
+    return next((fault.words for outage in history.outages("prometheus", case) if (fault := outage.at(at))), "")
 
 
 def _outage(history: History, case: str) -> Iterator[Symptom]:
     """A pod that fits and was not bound by the end of its time in an outage of Prometheus."""
     for expectation, pod in _unmet(history, case):
         if staged := _staged(history, case, expectation.at):
-            what = STAGED.get(staged, staged)
-            text = f"{pod.name} was not bound during an outage of Prometheus that the harness caused: {what}"
+            text = f"{pod.name} was not bound during an outage of Prometheus that the harness caused: {staged}"
             yield Symptom("needs-readings", "", text)
         return
 

@@ -1,9 +1,8 @@
-"""A request and its response as a tap records them, and the faults that a tap can inject."""
+"""A request and its response as a tap records them."""
 
 from __future__ import annotations
 
 import dataclasses
-import enum
 
 HARNESS = "Schedproof-By"
 """The header that marks the harness's own requests (case, verb, what); the tap does not forward it."""
@@ -15,23 +14,6 @@ KEPT = 16 << 20
 """Bytes of a body that are kept for the record; the forwarded body is not limited. 5,000 node names need 0.1 MB, and
 1,000 whole nodes some 10 MB.
 """
-
-
-class Fault(enum.Enum):
-    """Faults that a tap injects instead of forwarding a request and its response."""
-
-    DOWN = "down"
-    """The port does not listen: connections are refused."""
-    RESET = "reset"
-    """The connection is reset after the request has been read."""
-    HANG = "hang"
-    """The request is read and never answered."""
-    SLOW = "slow"
-    """The response arrives after 8 s."""
-    UNAVAILABLE = "503"
-    """Status 503, as from a proxy in front of a server that is starting."""
-    MALFORMED = "malformed"
-    """Status 200 with half of the response body."""
 
 
 @dataclasses.dataclass(frozen=True)

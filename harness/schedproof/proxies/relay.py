@@ -15,9 +15,10 @@ from http import HTTPStatus
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from schedproof.history.faults import Fault
 from schedproof.history.observations import CLIENT_LEFT, IDLE_CLOSED
 from schedproof.proxies.connections import Upstream, has_news, hold_up, reset
-from schedproof.proxies.exchange import NOT_PERMITTED, Exchange, Fault
+from schedproof.proxies.exchange import NOT_PERMITTED, Exchange
 from schedproof.proxies.messages import AnswerReader, RequestReader, led_back
 
 _AHEAD = 1 << 20

@@ -16,9 +16,10 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from schedproof.foundation.http import connect_by_name, redirected
+from schedproof.history.faults import Fault
 from schedproof.history.observations import CLIENT_LEFT
 from schedproof.proxies.connections import Client
-from schedproof.proxies.exchange import Exchange, Fault
+from schedproof.proxies.exchange import Exchange
 from schedproof.proxies.relay import Relay
 
 _BACKLOG = 128
@@ -102,7 +103,7 @@ class Tap:
         self._do(self._listen)
 
     def inject(self, fault: Fault) -> None:
-        """Inject a fault from now on, also into open connections; those that hang already keep hanging."""
+        """Inject a fault of a tap from now on, also into open connections; those that hang already keep hanging."""
         self._do(functools.partial(self._break, fault))
 
     def heal(self) -> None:

@@ -211,8 +211,12 @@ def _counted(history: History, begin: float, end: float) -> list[RequestCount]:
 
 def _harness(history: History, case: str, end: float) -> Mapping[str, list[LaneEvent]]:
     found = {
-        f"the line to {line} is broken": list(_faults(history, case, line, end))
-        for line in sorted({fault.line for fault in history.of(LineFault, case)})
+        f"the line to {line} is broken": [
+            _event(span.begin, "waits", span.fault, min(span.end, end))
+            for outage in history.outages(line, case)
+            for span in outage.spans
+        ]
+        for line in sorted({record.line for record in history.of(LineFault, case)})
     }
     stops = [halt.at for halt in history.of(Halted, case)]
     starts = [record.at for record in history.of(Resumed, case)]
@@ -227,11 +231,3 @@ def _harness(history: History, case: str, end: float) -> Mapping[str, list[LaneE
     ]
     found["nodes change"] = [_event(at, "done", text) for at, text in node_changes(history)]
     return found
-
-
-def _faults(history: History, case: str, line: str, end: float) -> Iterator[LaneEvent]:
-    faults = [fault for fault in history.of(LineFault, case) if fault.line == line]
-    for place, fault in enumerate(faults):
-        if fault.on:
-            until = next((later.at for later in faults[place + 1 :]), end)
-            yield _event(fault.at, "waits", fault.fault, until)

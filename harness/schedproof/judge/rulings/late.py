@@ -15,7 +15,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from schedproof.candidate.claims import NetworkClaims
-from schedproof.history.acts import LineFault
 from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ExtenderCall, KeptWaiting, PrometheusQuery, Tapped
 
@@ -131,11 +130,8 @@ def may_be_late(asked: Tapped) -> bool:
 
 def _outages(history: History) -> Iterable[tuple[float, float]]:
     """When the harness kept Prometheus from responding: each time until it was healed, or the case was over."""
-    faults = [fault for fault in history.of(LineFault) if fault.line == "prometheus"]
-    for number, fault in enumerate(faults):
-        if fault.on:
-            end = next((later.at for later in faults[number:] if not later.on), history.ended_at)
-            yield fault.at, min(end, history.span(fault.case)[1])
+    for outage in history.outages("prometheus"):
+        yield outage.begin, min(outage.end, history.ended_at, history.span(outage.case)[1])
 
 
 def _overlap(spans: Iterable[tuple[float, float, str]], begin: float, end: float) -> str:

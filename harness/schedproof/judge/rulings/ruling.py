@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from schedproof.history.acts import LineFault, ShownSeen
+from schedproof.history.acts import ShownSeen
 from schedproof.history.history import History
 from schedproof.history.watched import Binding
 from schedproof.judge.rulings.configuration import as_configured
@@ -187,8 +187,7 @@ def _while_it_lists(history: History, binding: Binding, last: int) -> Ruling | N
     satisfies all rules is not required: their number doubles with each pod that came or went.
     """
     shown = max((seen.at for seen in history.of(ShownSeen) if seen.shown_at_rv < binding.rv), default=0.0)
-    ends = (fault.at for fault in history.of(LineFault) if fault.line == "apiserver" and not fault.on)
-    if not any(shown < end < binding.at for end in ends):
+    if not any(shown < end < binding.at for _, end in history.cuts):
         return None
     first, _ = _first(history, binding, last)
     mixtures = _mixtures(history, binding, last)

@@ -120,9 +120,8 @@ def _policies(history: History, case: str) -> Iterator[tuple[float, str]]:
         yield lacking, f"the candidate claims on-missing: {claims.on_missing}"
     if readings and claims.own_placements is not None:
         yield readings[0].at, f"the candidate claims own-placements: {claims.own_placements}"
-    for fault in history.of(LineFault, case):
-        if claims.on_outage is not None and fault.on and fault.line == "prometheus":
-            yield fault.at, f"the candidate claims on-outage: {claims.on_outage}"
+    for outage in history.outages("prometheus", case) if claims.on_outage is not None else ():
+        yield outage.begin, f"the candidate claims on-outage: {claims.on_outage}"
 
 
 def _resizes(history: History, case: str) -> Iterator[tuple[float, str]]:

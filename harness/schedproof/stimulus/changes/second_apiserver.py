@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from schedproof.clusters import cluster
 from schedproof.history.acts import LineFault
+from schedproof.history.faults import Fault
 from schedproof.proxies.api_line import ApiLine
 from schedproof.recording.recorder import Recorder
 
@@ -21,7 +22,7 @@ def cut_off(line: ApiLine, recorder: Recorder, clause: str) -> Iterator[None]:
     """
     at = recorder.now()
     connections = line.cut()
-    recorder.add(LineFault(at=at, case=clause, line="apiserver", fault="cut", on=True, connections=connections))
+    recorder.add(LineFault(at=at, case=clause, line="apiserver", fault=Fault.CUT, on=True, connections=connections))
     try:
         yield
     finally:  # otherwise later cases would run on a candidate that reaches nothing
@@ -58,5 +59,5 @@ class LineToSecond:
             self._line.mend()
         self._server.end()
         if self._first is not None:
-            self._recorder.add(LineFault(at=at, case=self._clause, line="apiserver", fault="ended", on=True))
+            self._recorder.add(LineFault(at=at, case=self._clause, line="apiserver", fault=Fault.ENDED, on=True))
             self._recorder.add(LineFault(case=self._clause, line="apiserver", fault="", on=False))

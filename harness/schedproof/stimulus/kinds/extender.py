@@ -20,9 +20,10 @@ from schedproof.foundation.errors import HostError
 from schedproof.foundation.http import connect, connect_by_name, exchange, insecure_tls
 from schedproof.foundation.http2 import ALPN
 from schedproof.history.acts import LineFault, NodesLoad, TransportTried
+from schedproof.history.faults import Fault
 from schedproof.judge.clauses.extender.tls import AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE
 from schedproof.judge.rulings.extender_calls import DEFAULT_TIMEOUT, is_needed
-from schedproof.proxies.exchange import HARNESS, Fault
+from schedproof.proxies.exchange import HARNESS
 from schedproof.proxies.taps import Tap
 from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.context import Context
@@ -128,7 +129,7 @@ class ExtenderStimulus:
         """A context in which kube-scheduler cannot reach the extender, or gets no response from it."""
         tap = self._tap
         tap.inject(fault)
-        self._recorder.add(LineFault(case=self._context.clause, line="extender", fault=fault.value, on=True))
+        self._recorder.add(LineFault(case=self._context.clause, line="extender", fault=fault, on=True))
         try:
             yield
             self._recorder.add(LineFault(case=self._context.clause, line="extender", fault="", on=False))

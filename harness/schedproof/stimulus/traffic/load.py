@@ -14,11 +14,11 @@ from schedproof.daemons.scrape import opposite
 from schedproof.foundation.deadlines import SCRAPED
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.acts import LineFault, LoadSource, NodesLoad
+from schedproof.history.faults import Fault
 from schedproof.judge.clauses.network.preference import ROTATIONS
 from schedproof.normalization.answer import Readings
 from schedproof.normalization.surfaces.extender import ExtenderSurface
 from schedproof.normalization.surfaces.life import Lives
-from schedproof.proxies.exchange import Fault
 from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import pod_manifest
@@ -93,6 +93,7 @@ class LoadChanges:
         self._counted: Mapping[str, Counter] = {}
         """The counters of the claimed device that were scripted last."""
         self._burst: Bursts | None = None
+        self._fault: Fault | None = None
         """When to create probe pods; None: at any time."""
 
     @property
@@ -229,6 +230,8 @@ class LoadChanges:
         hosts = (UNLABELLED if unlabelled else OTHER_HOSTS) if load and not nan else {}
         server.script(Script(scripted, sample_step(self.claims), self.targets, frozenset(replicated), hosts))
         self._burst = Bursts(now, self.claims.window, *next(iter(bursts.values()))) if bursts else None
+        if self._fault is not None and self._fault.place == "readings":
+            self._note_fault(None)
         self.use(server.url)
         return self._note_load({} if nan else load, "scripted")
 
@@ -272,35 +275,30 @@ class LoadChanges:
         """
         return {**dict.fromkeys(self._trial.reserved_nodes, max(load.values())), **load} if load else {}
 
-    def empty_prometheus(self) -> None:
-        """Put the candidate on a Prometheus that responds, but has no data, as after its restart."""
-        self.use(self.new_prometheus().url)
-        self._note_load({}, "scripted")
-        self.note_fault("empty")
+    def end_all_readings(self, fault: Fault, before: Mapping[str, float] | None = None) -> int:
+        """Put the candidate on a Prometheus that has this fault until the next script; return the phase.
 
-    def remove_all_readings(self) -> None:
-        """Put the candidate on a Prometheus whose scrapes of the nodes all fail."""
-        self.script({})
-        self.note_fault("no node")
+        before: the load of the nodes until their readings became stale.
+        """
+        if fault is Fault.EMPTY:
+            self.use(self.new_prometheus().url)
+            phase = self._note_load({}, "scripted")
+        elif fault is Fault.NAN:
+            phase = self.script(self.traffic(self._nodes.names[0]), nan=True)
+        else:
+            phase = self.script({}, lost=before or {})
+        self._note_fault(fault)
+        return phase
 
     def count_replicas_once(self) -> None:
         """Query the maximum of several series of a node, which several replicas of Prometheus wrote of one counter."""
         self.query = self.query.replace("sum by", "max by", 1)
 
-    def make_readings_nan(self) -> None:
-        """Put the candidate on a Prometheus in which each sample of the nodes' traffic is NaN."""
-        self.script(self.traffic(self._nodes.names[0]), nan=True)
-        self.note_fault("NaN")
-
-    def end_readings(self, load: Mapping[str, float]) -> int:
-        """Put the candidate on a Prometheus without samples since before the claimed window; return the phase."""
-        phase = self.script({}, lost=load)
-        self.note_fault("stale")
-        return phase
-
-    def note_fault(self, fault: str) -> None:
-        """Record that from now on Prometheus has nothing to read; "": that it has again."""
-        self._recorder.add(LineFault(case=self._context.clause, line="prometheus", fault=fault, on=bool(fault)))
+    def _note_fault(self, fault: Fault | None) -> None:
+        """Record from when on Prometheus has a fault, and None: that it has none any more."""
+        self._fault = fault
+        record = LineFault(case=self._context.clause, line="prometheus", fault=fault or "", on=fault is not None)
+        self._recorder.add(record)
 
     def break_prometheus(self, fault: Fault) -> None:
         """Break the candidate's line to Prometheus until `heal_prometheus`.
@@ -310,7 +308,7 @@ class LoadChanges:
         self.broken_at = self._recorder.now()
         self._trial.attachment.prometheus.inject(fault)
         until(time.monotonic() + self.claims.staleness)
-        self.note_fault(fault.value)
+        self._note_fault(fault)
 
     def close_idle(self) -> None:
         """Close the candidate's connections to Prometheus, as any server may do while no request is under way.
@@ -335,8 +333,10 @@ class LoadChanges:
 
     def heal_prometheus(self) -> None:
         """End the fault of `break_prometheus`. A request without a response still gets none: see `Tap.heal`."""
+        if self._fault is None:
+            return
         self._trial.attachment.prometheus.heal()
-        self.note_fault("")
+        self._note_fault(None)
 
     def send(self, load: Mapping[str, float]) -> int:
         """Send real packets to the nodes, wait until a window holds nothing older, and return the phase."""

@@ -6,10 +6,8 @@ extender is `ignorable`; an error of prioritize is ignored. A response after htt
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
-from schedproof.history.acts import LineFault
 from schedproof.history.history import History, TestPod
 from schedproof.judge.clause import Clause
 from schedproof.judge.clauses.core.placement import judge_placement
@@ -36,12 +34,11 @@ def judge_outage(history: History, case: str) -> Finding:
     if not names:
         return not_claimed(ONLY_PREEMPT)
     needed = is_needed(configuration(history))
-    faults = [record for record in history.of(LineFault, case) if record.line == "extender"]
-    outages = [(on.at, off.at) for on, off in itertools.pairwise(faults) if on.on and not off.on]
+    outages = [outage for outage in history.outages("extender", case) if outage.healed]
     pods = history.test_pods(case, "outage")
     for pod in pods if needed else ():
         binding = history.bindings.get(pod.uid)
-        if binding is not None and any(begin <= binding.at < end for begin, end in outages):
+        if binding is not None and any(outage.at(binding.at) for outage in outages):
             return failed(
                 "bound-during-outage",
                 f"{pod.name} was bound to {binding.node} while the extender was broken, although it is not ignorable",
@@ -50,7 +47,7 @@ def judge_outage(history: History, case: str) -> Finding:
         return finding
     if not outages or not pods:
         return invalid("no-outage", "the extender was not broken while pods waited")
-    healed = outages[-1][1]
+    healed = outages[-1].end
     again = [(call, flaw(call, name)) for name in names for call in calls(history, name, case) if call.begun > healed]
     # A Binding of its own is seen before the answer to bind comes, which may be on record after the case only.
     if not again and not _bound_by_itself(history, pods, healed):

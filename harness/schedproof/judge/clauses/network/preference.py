@@ -8,10 +8,9 @@ import math
 import operator
 from collections.abc import Collection, Mapping, Sequence
 from http import HTTPStatus
-from types import MappingProxyType
 
 from schedproof.candidate.claims import Claims
-from schedproof.history.acts import LineFault, NodesLoad, Reading, RunCluster, Unseen
+from schedproof.history.acts import NodesLoad, Reading, RunCluster, Unseen
 from schedproof.history.history import History, TestPod
 from schedproof.history.observations import Admission
 from schedproof.judge.clause import CHANGE_NODES, HOLD_BINDINGS, IDLE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
@@ -413,17 +412,6 @@ def _table(probe: _Probe) -> Decision:
     return ruled_table(probe.ruling, expected=probe.quietest)
 
 
-STAGED: Mapping[str, str] = MappingProxyType(
-    {
-        "down": "nothing listened", "reset": "connections were reset", "hang": "requests got no response",
-        "slow": "answers were late", "503": "responses had status 503", "malformed": "responses were cut off",
-        "empty": "it had no series", "no node": "it had no series of the nodes", "NaN": "all samples were NaN",
-        "stale": "the nodes' series were stale",
-    }
-)  # fmt: skip
-"""What the harness did to Prometheus, by the name of the fault."""
-
-
 def _query_trouble(history: History, case: str, pod: TestPod) -> str:
     """What happened to the candidate's own queries, if that explains why it saw no traffic.
 
@@ -433,20 +421,20 @@ def _query_trouble(history: History, case: str, pod: TestPod) -> str:
     asked = queries(history, case)
     if asked and asked[-1].fault == "hang":
         return "; it sent no more queries to Prometheus after a request without a response: requests need a timeout"
-    faults = [fault for fault in history.of(LineFault, case) if fault.line == "prometheus" and fault.at <= pod.at]
+    outages = [outage for outage in history.outages("prometheus", case) if outage.begin <= pod.at]
+    last = outages[-1] if outages else None
     loads = [load.at for load in history.of(NodesLoad, case) if load.phase == pod.phase]
-    whole = max([begin, *(fault.at for fault in faults), *(loads if faults else ())])
-    for query in asked if not (faults and faults[-1].on) else ():
+    whole = max([begin, *((last.end, *loads) if last else ())])
+    for query in asked if last is None or last.end <= pod.at else ():
         if query.fault or query.begun < whole:
             continue
         if query.status >= HTTPStatus.BAD_REQUEST:
             return f"; Prometheus responded with {query.status} to its query {query.request}"
         if not found_something(query):
             return f"; its query finds no series: {query.request}"
-    if staged := [fault for fault in faults if fault.on]:
-        what = STAGED.get(staged[-1].fault, staged[-1].fault)
-        until = "" if faults[-1].on else f" until {pod.at - faults[-1].at:.1f} s before that pod"
-        return f"; the harness caused an outage of Prometheus{until}: {what}"
+    if last is not None:
+        until = f" until {pod.at - last.end:.1f} s before that pod" if last.end <= pod.at else ""
+        return f"; the harness caused an outage of Prometheus{until}: {last.spans[-1].fault.words}"
     return ""
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
 from http import HTTPStatus
 
 from schedproof.candidate.claims import Claims, OnOutage
-from schedproof.history.acts import LineFault, NodesLoad
+from schedproof.history.acts import NodesLoad
 from schedproof.history.history import History
 from schedproof.history.observations import PrometheusQuery
 from schedproof.history.world import RESERVED
@@ -150,25 +149,14 @@ def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
     return finding
 
 
-def _outages(history: History, case: str) -> Iterator[tuple[float, float]]:
-    """The begin and end of each outage that has ended; of consecutive faults, from the first to the last."""
-    begin = None
-    for fault in history.of(LineFault, case):
-        if fault.on:
-            begin = fault.at if begin is None else begin
-        elif begin is not None:
-            yield begin, fault.at
-            begin = None
-
-
 def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
     assert history.claims.network is not None
-    outages = list(_outages(history, case))
+    outages = [outage for outage in history.outages("prometheus", case) if outage.healed]
     finding = judge_placement(history, case)
     if finding.outcome == "failed" or not outages:
         return finding if finding.outcome == "failed" else invalid("no-outage", "there was no outage")
     ends = {
-        pod: end for pod in history.test_pods(case, "outage") for begin, end in outages if begin <= pod.at < end
+        pod: outage.end for pod in history.test_pods(case, "outage") for outage in outages if outage.at(pod.at)
     }  # fmt: skip
     if not ends:
         return invalid("no-outage", "no pod was created during the outage")
@@ -191,7 +179,7 @@ def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
     what = {"wait": "waited for its end", "schedule": "were scheduled during it"}.get(
         policy or "", f"were scheduled, {len(late)} of them after it"
     )
-    broken = ", ".join(dict.fromkeys(r.fault for r in history.of(LineFault, case) if r.on))
+    broken = ", ".join(dict.fromkeys(span.fault for outage in outages for span in outage.spans))
     summary = f"Prometheus {broken}: {len(ends)} pods {what}"
     if history.claims.network.recovers_within is None:
         return passed(f"{summary}; no time to recover is claimed")
