@@ -217,9 +217,12 @@ def test_preemption_budget(case: Case) -> None:
 
     Each of these is selected by two budgets, of which only one forbids its disruption. A scheduler lists them in any
     order: in each, some pod would lose its protection if only the first budget counted, of all or of those of a pod.
+    A budget of another namespace selects the third pod: it protects pods of its own namespace only.
     """
     contest = Contest(case, 3)
-    contest.holders((20, 1))
+    case.expect_bound([contest.pod("holder", 20, labels={"app": "elsewhere"})])
+    (elsewhere,) = case.objects.namespaces(budgets={})
+    case.objects.disruption_budget("elsewhere", pods=0, namespace=elsewhere)
     apps = ("one", "two")
     case.expect_bound([contest.pod("protected", 10, labels={"app": app, "tier": app}) for app in apps])
     for app in apps:

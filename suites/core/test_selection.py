@@ -119,9 +119,10 @@ def test_node_affinity(case: Case) -> None:
     # No decision so far has made the node gain one of these labels.
     bare = [affinity([expression(key, "DoesNotExist")]) for key in WELL_KNOWN]
     case.expect_bound([case.pod("affine", affinity=terms, **first) for terms in bare])
+    not_last = affinity({"matchFields": [expression("metadata.name", "NotIn", nodes[-1])]})
     not_ssd = affinity([expression(DISK, "NotIn", "hdd", "ssd")])
     if len(nodes) > 1:
-        case.expect_bound([case.pod("affine", affinity=not_ssd, **second)])
+        case.expect_bound([case.pod("affine", affinity=terms, **second) for terms in (not_ssd, not_last)])
     elsewhere = {**here, "matchExpressions": [expression(RANK, "In", "9")]} if len(nodes) > 1 else {"matchFields": []}
     impossible = [
         affinity([expression(RANK, "In", "none")]),

@@ -21,7 +21,8 @@ class ObjectChanges:
         self._prefix, self._freshness = context.prefix, context.freshness
         self._classes: list[tuple[str, str]] = []
         """Resource and name of created RuntimeClasses and PriorityClasses."""
-        self._budgets: list[str] = []
+        self._budgets: list[tuple[str, str]] = []
+        """Name and namespace of created PodDisruptionBudgets."""
 
     def namespaces(self, **labels: Mapping[str, str]) -> list[str]:
         """Create namespaces with these labels, which stay until the end of the run, and return their full names.
@@ -79,19 +80,21 @@ class ObjectChanges:
         made = self._api.create("daemonsets", document, self._trial.namespace)
         return owned_by("apps/v1", "DaemonSet", made)
 
-    def disruption_budget(self, app: str, pods: int = 1, *, label: str = "app", allows: int = 0) -> None:
+    def disruption_budget(
+        self, app: str, pods: int = 1, *, label: str = "app", allows: int = 0, namespace: str = ""
+    ) -> None:
         """Create a PodDisruptionBudget that allows `allows` disruptions of the `pods` running pods with a label.
 
-        `app`: the value of the label.
+        `app`: the value of the label. `namespace`: default: that of the candidate's pods.
         """
-        name = f"{self._prefix}-{label}-{app}"
+        name, namespace = f"{self._prefix}-{label}-{app}", namespace or self._trial.namespace
         spec = {"minAvailable": pods - allows, "selector": {"matchLabels": {label: app}}}
         budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}
-        self._api.create("poddisruptionbudgets", budget, self._trial.namespace)
-        self._budgets.append(name)
+        self._api.create("poddisruptionbudgets", budget, namespace)
+        self._budgets.append((name, namespace))
 
         def in_force() -> None:
-            status = self._api.get("poddisruptionbudgets", name, self._trial.namespace).get("status") or {}
+            status = self._api.get("poddisruptionbudgets", name, namespace).get("status") or {}
             if status.get("currentHealthy") != pods or status.get("disruptionsAllowed") != allows:
                 raise NotYet(f"its status is {status}")
 
@@ -103,6 +106,6 @@ class ObjectChanges:
     def undo(self) -> None:
         """Remove the budgets, then the classes."""
         while self._budgets:
-            self._api.delete_if_there("poddisruptionbudgets", self._budgets.pop(), self._trial.namespace)
+            self._api.delete_if_there("poddisruptionbudgets", *self._budgets.pop())
         while self._classes:
             self._api.delete_if_there(*self._classes.pop())
