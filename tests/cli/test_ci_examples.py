@@ -30,9 +30,11 @@ def commands(example: dict) -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", ["github-actions.yaml", "gitlab-ci.yaml"])
 def test_an_example_runs_a_candidate_on_both_clusters_with_options_that_exist(name):
     found = commands(yaml.safe_load((EXAMPLES / name).read_text()))
-    assert set(found) == {"embedded", "kind"}
+    assert set(found) == {"embedded", "kind", "report"}
+    assert [line.split()[0] for line in found.pop("report")] == ["merge"]
     for job, lines in found.items():
-        parsed = [command_line().parse_args(shlex.split(line)) for line in lines]
+        filled = [re.sub(r"\$(\{\{.*?\}\}|CI_\w+)", "1", line) for line in lines]
+        parsed = [command_line().parse_args(shlex.split(line)) for line in filled]
         [run] = [arguments for arguments, line in zip(parsed, lines, strict=True) if line.startswith("run ")]
         assert run.candidates == ["$CANDIDATE"]
         assert (run.cluster or "embedded") == job

@@ -20,7 +20,7 @@ from schedproof.run import follow_up
 from schedproof.run.engine import Begun, Engine
 from schedproof.run.events import Ended, Event, Finished, Judged, Planned
 from schedproof.run.launch import Settings
-from schedproof.run.result import RunResult
+from schedproof.run.result import CandidateResult, RunResult
 from schedproof.stimulus.context import CaseOver
 
 from ..judge.verdicts import verdict_of
@@ -58,7 +58,7 @@ class Trying:
             trial=lambda _: self.trial, is_attached=lambda _: True, close=self.act("closed"),
         )  # fmt: skip
         self.engine = Engine(session, [self._output])
-        self.engine.plan([(STOCK, [BINDS, "core/fit-cpu", "core/alive"])])
+        self.engine.plan([CandidateResult(STOCK, (BINDS, "core/fit-cpu", "core/alive"))])
         self.acts.clear()
 
     def act(self, name: str) -> Any:
@@ -189,6 +189,6 @@ def test_the_exit_code_of_an_interrupted_run_is_not_that_of_its_result(tmp_path:
 
 
 def test_outputs_know_what_is_going_to_be_tried(run: Trying) -> None:
-    run.engine.plan([(STOCK, [BINDS])])
+    run.engine.plan([CandidateResult(STOCK, (BINDS,))])
     assert run.acts == [Planned]
     assert run.result.candidates["stock"].selected == (BINDS,)

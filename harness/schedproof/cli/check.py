@@ -75,7 +75,7 @@ def check(candidate: Candidate) -> Iterator[str]:
     for exclusion in candidate.exclusions:
         yield f"  excluded: {exclusion.clause} ({exclusion.reason})"
     durations = Durations()
-    jobs = choose_jobs([candidate], (), (), durations)
+    jobs = choose_jobs([(candidate, clause) for clause in CATALOGUE], durations)
     yield f"  a run is {expect([(candidate, clause.id) for clause in claimed], durations).text(jobs)}"
 
 

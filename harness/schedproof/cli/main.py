@@ -101,6 +101,10 @@ _COMMANDS = {
     "judge a scheduler": {
         "run": ("test candidates on a cluster and judge them", "schedproof run candidate.yaml --clause core/binds"),
         "judge": ("judge a saved run again, without any cluster", "schedproof judge schedproof-results/TIME"),
+        "merge": (
+            "join the reports of the shards of a run, for example of a CI matrix",
+            "schedproof merge shard-1 shard-2 shard-3 --report merged",
+        ),
         "compare": (
             "compare two runs: which failures are fixed, new, or still there",
             "schedproof compare schedproof-results/EARLIER schedproof-results/LATER",
@@ -203,6 +207,15 @@ def command_line() -> argparse.ArgumentParser:
         help="write report.json, report.html and junit.xml again, into this folder",
     )
     _add_verbosity(judge)
+
+    merge = command("merge", _merge, _EXIT_CODES)
+    merge.add_argument(
+        "folders", nargs="+", type=Path, metavar="DIR", help="report folder of a run with --shard; one for each shard"
+    )
+    merge.add_argument(
+        "--report", type=folder_name, metavar="DIR", help="the new folder (default: schedproof-results/TIME)"
+    )
+    _add_verbosity(merge)
 
     comparing = command("compare", _compare, "exit codes: 0 no new failures; 1 new failures; 2 wrong input")
     for name, text in (
@@ -314,6 +327,12 @@ def _judge(arguments: argparse.Namespace) -> int:
     from schedproof.cli.judge import judge_again
 
     return judge_again(arguments)
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.judge import merge_shards
+
+    return merge_shards(arguments)
 
 
 def _compare(arguments: argparse.Namespace) -> int:

@@ -200,7 +200,7 @@ def _jobs(request: RunRequest) -> int:
     settings = request.settings
     if not settings.kind.light or settings.cluster_name or settings.keep_cluster:
         return 1
-    return choose_jobs(request.candidates, request.clauses, request.profiles, Durations(settings.effort))
+    return choose_jobs(request.trials, Durations(settings.effort))
 
 
 def _leave_pytest_alone() -> None:

@@ -108,6 +108,10 @@ class Selected(Record, kind="selected"):
 
     clauses: list[str]
     """Ids, in order."""
+    shard: str = ""
+    """Which part of a run this is, such as `2/3`; empty if it is all of it."""
+    of_all_shards: list[str] = Field(default_factory=list)
+    """The ids of what all shards are to judge, in order; empty without shards."""
     allow_skipped: bool = True
     """Whether clauses that the cluster cannot try may stay untried. True in older histories."""
 

@@ -196,8 +196,9 @@ def judge_all(histories: Mapping[int, History]) -> list[Verdict]:
     Args:
         histories: by instance; see `Verdict`.
     """
-    first = next(iter(histories.values()))
-    selected = [clause_id for record in first.of(Selected) for clause_id in record.clauses]
+    records = [record for history in histories.values() for record in history.of(Selected)]
+    order = records[0].of_all_shards or records[0].clauses if records else []
+    selected = [clause_id for clause_id in order if any(clause_id in record.clauses for record in records)]
 
     def turn(clause_id: str) -> tuple[bool, float, int]:
         tried = [(n, history.cases.index(clause_id)) for n, history in histories.items() if clause_id in history.cases]

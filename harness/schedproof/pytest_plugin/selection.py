@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,6 +27,11 @@ def candidate_of(item: Any) -> Candidate:
     """Return the candidate that a clause's test tries."""
     candidate: Candidate = item.callspec.params["sched_candidate"]
     return candidate
+
+
+def clauses_of(items: Iterable[Any], candidate: Candidate) -> tuple[str, ...]:
+    """Return the ids of the clauses that tests try on a candidate."""
+    return tuple(clause_of(item) for item in items if candidate_of(item) is candidate)
 
 
 def name_own(item: pytest.Item) -> None:

@@ -12,9 +12,10 @@ from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.disk import naming_full_disk
 from schedproof.foundation.errors import SchedproofError
 from schedproof.judge.verdict import Verdict
-from schedproof.pytest_plugin.selection import candidate_of, clause_of, in_order, name_own
+from schedproof.pytest_plugin.selection import candidate_of, clause_of, clauses_of, in_order, name_own
 from schedproof.run.engine import Begun, Engine
 from schedproof.run.request import RunRequest
+from schedproof.run.result import CandidateResult
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.context import CaseOver
 
@@ -42,13 +43,19 @@ class Trying:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if not (ours := [item for item in items if clause_of(item)]):
             return
-        kept = in_order(ours, self._request)
+        selected = in_order(ours, self._request)
+        part = self._request.part([(candidate_of(item), clause_of(item)) for item in selected])
+        kept = [item for item in selected if (candidate_of(item).name, clause_of(item)) in part]
         config.hook.pytest_deselected(items=[item for item in ours if item not in kept])
         items[:] = [item for item in items if not clause_of(item)] + kept
+        shard = self._request.shard
         self._engine.plan(
-            (candidate, [clause_of(item) for item in kept if candidate_of(item) is candidate])
+            CandidateResult(
+                candidate, clauses_of(kept, candidate), shard=str(shard or ""),
+                of_all_shards=clauses_of(selected, candidate) if shard else (),
+            )
             for candidate in self._request.candidates
-        )
+        )  # fmt: skip
 
     @pytest.fixture
     def case(self, request: pytest.FixtureRequest, sched_candidate: Candidate) -> Iterator[Case]:

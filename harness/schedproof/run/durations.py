@@ -53,12 +53,16 @@ class Durations:
             self._seen = {str(key): float(seconds) for key, seconds in json.loads(self._path.read_text()).items()}
 
     def expected(self, candidate: Candidate, clause: Clause) -> float:
-        """The expected seconds of a clause."""
+        """The expected seconds of a clause: as measured on this machine, or else estimated."""
+        seen = self._seen.get(self._key(candidate, clause.id))
+        if seen is None or why_unclaimed(clause, candidate.claims):
+            return self.estimated(candidate, clause)
+        return seen
+
+    def estimated(self, candidate: Candidate, clause: Clause) -> float:
+        """The seconds of a clause, estimated by the claims: the same on each machine."""
         if why_unclaimed(clause, candidate.claims):
             return 0.0
-        seen = self._seen.get(self._key(candidate, clause.id))
-        if seen is not None:
-            return seen
         if clause.id == _WORLDS:
             worlds = self._effort.worlds
             if self._effort.soak is not None:

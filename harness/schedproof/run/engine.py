@@ -52,10 +52,9 @@ class Engine:
         for output in self._outputs:
             output(event)
 
-    def plan(self, selected: Iterable[tuple[Candidate, Sequence[str]]]) -> None:
+    def plan(self, selected: Iterable[CandidateResult]) -> None:
         """Set which clauses are going to be tried on each candidate."""
-        for candidate, clauses in selected:
-            self.result.candidates[candidate.name] = CandidateResult(candidate, tuple(clauses))
+        self.result.candidates.update((planned.candidate.name, planned) for planned in selected)
         self.emit(Planned(self.result))
 
     def try_clause(self, candidate: Candidate, clause: str) -> Generator[Begun | Verdict, None, None]:

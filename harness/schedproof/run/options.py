@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,27 @@ def count(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"expected a whole number from 1, found {text}\n  fix: write one such as 4")
     return int(text)
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Shard:
+    """The `number`th, from 1, of `count` parts of a run, which machines of their own try."""
+
+    number: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+
+def shard(text: str) -> Shard:
+    """The type of an option that is a shard: "2/3"."""
+    found = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", text)
+    if not found or int(found[1]) > int(found[2]):
+        raise argparse.ArgumentTypeError(
+            f"expected the number of a shard and how many there are, found {text}\n  fix: write 1/3, 2/3 and 3/3"
+        )
+    return Shard(int(found[1]), int(found[2]))
 
 
 def minutes(text: str) -> float:
@@ -105,6 +127,12 @@ OPTIONS = (
     *CLUSTER_OPTIONS,
     Option("profile", "P", "only clauses of this profile", repeated=True),
     Option("clause", "ID", "only this clause", repeated=True),
+    Option(
+        "shard",
+        "I/N",
+        "only the I-th of N parts of about the same length; needs --seed; `schedproof merge` joins their reports",
+        shard,
+    ),
     Option(
         "surface",
         "NAME",

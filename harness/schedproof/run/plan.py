@@ -1,4 +1,4 @@
-"""Plans a run before it starts: how many clusters it uses, and how long it takes."""
+"""Plans a run before it starts: what a shard tries, how many clusters it uses, and how long it takes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from schedproof.candidate.profiles import profile_of
 from schedproof.documents.durations import parse_duration
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.processes.machine import available_memory, cores
-from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.run.dispatch import ATTACHING
 from schedproof.run.durations import Durations
+from schedproof.run.options import Shard
 
 INSTANCE_MEMORY = 1 << 30
 """Bytes that a cluster and the process that tries clauses on it take at their peak (measured: 0.75 GiB)."""
@@ -97,6 +98,33 @@ def expect(trials: Iterable[tuple[Candidate, str]], durations: Durations) -> Exp
     return Expectation(tuple(seconds), tuple(claims.values()))
 
 
+def part(of: Shard, trials: Sequence[tuple[Candidate, str]], durations: Durations) -> Collection[tuple[str, str]]:
+    """The names of candidates and clauses that a shard tries.
+
+    Shards are of like length by estimates, not by what was measured: each shard must come to the same parts, on
+    whichever machine. What every clause needs is tried by each: whether pods are bound, the rules that a
+    clause stands on, and what is judged over all of a run.
+    """
+    loads = [0.0] * of.count
+    mine: dict[str, set[str]] = {}
+    by_length = sorted(
+        (-durations.estimated(candidate, CATALOGUE[clause]), candidate.name, clause)
+        for candidate, clause in trials
+        if not (CATALOGUE[clause].always or clause == BINDS)
+    )
+    for seconds, name, clause in by_length:
+        place = loads.index(min(loads))
+        loads[place] -= seconds
+        if place == of.number - 1:
+            mine.setdefault(name, set()).update((clause, *CATALOGUE[clause].stands_on))
+    return {
+        (candidate.name, clause)
+        for candidate, clause in trials
+        if clause in mine.get(candidate.name, ())
+        or (candidate.name in mine and (CATALOGUE[clause].always or clause == BINDS))
+    }
+
+
 def fitting_jobs() -> int:
     """The number of clusters that this machine can run."""
     memory = available_memory()
@@ -104,12 +132,9 @@ def fitting_jobs() -> int:
     return max(1, fitting if memory is None else min(fitting, memory // INSTANCE_MEMORY))
 
 
-def choose_jobs(
-    candidates: Sequence[Candidate], clauses: Collection[str], profiles: Collection[str], durations: Durations
-) -> int:
-    """The number of clusters that shorten a run of these candidates."""
-    selected = [clause for clause in CATALOGUE if is_selected(clause, clauses, profiles)]
-    expectation = expect(((candidate, clause) for candidate in candidates for clause in selected), durations)
+def choose_jobs(trials: Iterable[tuple[Candidate, str]], durations: Durations) -> int:
+    """The number of clusters that shorten a run of these candidates and clauses."""
+    expectation = expect(trials, durations)
     return max(1, min(fitting_jobs(), math.ceil(sum(expectation.clauses) / _WORTH)))
 
 

@@ -17,8 +17,12 @@ from schedproof.judge.judge import judge_all
 from schedproof.run.result import CandidateResult, RunResult
 
 
-def rejudge(folder: Path) -> RunResult:
+def rejudge(folder: Path, *, of_all_shards: bool = False) -> RunResult:
     """Judge the histories below a folder from their records alone.
+
+    Args:
+        folder: the report of a run, or one of its candidates/NAME.
+        of_all_shards: whether what any shard was to try counts as selected, also of a shard that is missing.
 
     Raises:
         UsageError: there is no history, or it was changed after the run.
@@ -38,7 +42,7 @@ def rejudge(folder: Path) -> RunResult:
         history = next(iter(histories.values()))
         _check_clauses(history, home)
         result = result or _run_of(history, folder)
-        candidate_result = _candidate_of(histories, home)
+        candidate_result = _candidate_of(histories, home, of_all_shards=of_all_shards)
         result.candidates[candidate_result.candidate.name] = candidate_result
         # Records of versions without --allow-skipped read as if it was given.
         result.allow_skipped = all(record.allow_skipped for record in history.of(Selected))
@@ -53,7 +57,7 @@ def _run_of(history: History, folder: Path) -> RunResult:
     )  # fmt: skip
 
 
-def _candidate_of(histories: Mapping[int, History], home: Path) -> CandidateResult:
+def _candidate_of(histories: Mapping[int, History], home: Path, *, of_all_shards: bool) -> CandidateResult:
     history = next(iter(histories.values()))
     saved = history.run.candidate
     # Only the fields that identify it: its processes are not started again.
@@ -62,7 +66,11 @@ def _candidate_of(histories: Mapping[int, History], home: Path) -> CandidateResu
         claims=history.claims, claimed_window=saved.claimed_window,
     )  # fmt: skip
     verdicts = judge_all(histories)
-    result = CandidateResult(candidate, tuple(v.clause for v in verdicts), verdicts)
+    selected = [record for each in histories.values() for record in each.of(Selected)]
+    whole = of_all_shards or len({record.shard for record in selected}) > 1
+    result = CandidateResult(
+        candidate, tuple(selected[0].of_all_shards if whole else (v.clause for v in verdicts)), verdicts
+    )
     if not verdicts:
         result.error = CandidateError(
             f"the run of {candidate.name} ended before anything was tried", remedy=f"see the logs in {home}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,12 @@ from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.normalization.effort import Effort
 from schedproof.run.candidates import find_candidates
+from schedproof.run.durations import Durations
 from schedproof.run.launch import Settings
-from schedproof.run.options import CLUSTER_OPTIONS, given
-from schedproof.run.plan import as_tried, is_selected
+from schedproof.run.options import CLUSTER_OPTIONS, Shard, given
+from schedproof.run.plan import as_tried, is_selected, part
 
-_OWN_IN_REPRODUCTION = frozenset({"clause", "profile", "seed", "report", "fail-fast"})
+_OWN_IN_REPRODUCTION = frozenset({"clause", "profile", "shard", "seed", "report", "fail-fast"})
 
 
 def _own_minor(candidates: Sequence[Candidate], options: Mapping[str, Any]) -> str | None:
@@ -65,6 +66,8 @@ class RunRequest:
     profiles: Sequence[str] = ()
     only: frozenset[str] = frozenset()
     """Clauses that are tried instead, if any."""
+    shard: Shard | None = None
+    """The part of these that is tried; None: all."""
 
     @classmethod
     def from_options(cls, value_of: Callable[[str], Any], candidates: Sequence[str], folder: Path) -> RunRequest:
@@ -80,6 +83,11 @@ class RunRequest:
         """
         found = as_tried(find_candidates(candidates), value_of("window"))
         report, seed = value_of("report"), value_of("seed")
+        if seed is None and value_of("shard") is not None:
+            raise UsageError(
+                "--shard needs --seed: shards of one run have one seed",
+                remedy="give each shard the same number, such as the id of the CI run",
+            )
         options = {option.name.replace("-", "_"): value_of(option.name) for option in CLUSTER_OPTIONS}
         options["kubernetes"] = options["kubernetes"] or _own_minor(found, options)
         settings = Settings(
@@ -96,13 +104,27 @@ class RunRequest:
             fail_fast=value_of("fail-fast"),
             **({} if seed is None else {"seed": seed}),
         )  # fmt: skip
-        request = cls(found, settings, tuple(value_of("clause")), tuple(value_of("profile")))
+        request = cls(found, settings, tuple(value_of("clause")), tuple(value_of("profile")), shard=value_of("shard"))
         request.check()
         return request
 
     def selects(self, clause: str) -> bool:
         """Whether a clause is asked for."""
         return clause in self.only if self.only else is_selected(clause, self.clauses, self.profiles)
+
+    @property
+    def trials(self) -> list[tuple[Candidate, str]]:
+        """What of the catalogue is tried on which candidate."""
+        selected = [clause for clause in CATALOGUE if self.selects(clause)]
+        trials = [(candidate, clause) for candidate in self.candidates for clause in selected]
+        part = self.part(trials)
+        return [(candidate, clause) for candidate, clause in trials if (candidate.name, clause) in part]
+
+    def part(self, trials: Sequence[tuple[Candidate, str]]) -> Collection[tuple[str, str]]:
+        """The names of candidates and clauses that are tried of these: of all, or of the shard."""
+        if self.shard is None:
+            return {(candidate.name, clause) for candidate, clause in trials}
+        return part(self.shard, trials, Durations(self.settings.effort))
 
     def check(self) -> None:
         """Refuse requests that cannot be judged, before anything is started: a run that tries nothing would look fine.

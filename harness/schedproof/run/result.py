@@ -44,6 +44,10 @@ class CandidateResult:
     selected: tuple[str, ...]
     verdicts: list[Verdict] = dataclasses.field(default_factory=list)
     error: SchedproofError | None = None
+    shard: str = ""
+    """Which part of a run this is, such as `2/3`; empty if it is all of it."""
+    of_all_shards: tuple[str, ...] = ()
+    """What all shards are to judge."""
     soak: Soak | None = None
     """The samples of its processes, if they were asked for."""
 
@@ -63,7 +67,8 @@ class CandidateResult:
     def not_asked_for(self) -> list[str]:
         """What it claims and was not to be judged, as a selection by clauses or profiles leaves it out."""
         claims = self.candidate.claims
-        return [c for c in CATALOGUE if c not in self.selected and not why_unclaimed(CATALOGUE[c], claims)]
+        asked = {*self.selected, *self.of_all_shards}
+        return [c for c in CATALOGUE if c not in asked and not why_unclaimed(CATALOGUE[c], claims)]
 
     @property
     def selection(self) -> list[str]:

@@ -100,7 +100,12 @@ class Session:
                     result.soak = self._trial.soak
                     if result.soak is not None:
                         result.soak.tell = self.progress.note
-                    selected = Selected(clauses=list(result.selected), allow_skipped=settings.allow_skipped)
+                    selected = Selected(
+                        clauses=[*result.selected],
+                        shard=result.shard,
+                        of_all_shards=[*result.of_all_shards],
+                        allow_skipped=settings.allow_skipped,
+                    )
                     self._trial.recorder.add(selected)
             except SchedproofError as error:
                 result.error = error
