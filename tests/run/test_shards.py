@@ -119,7 +119,7 @@ def test_what_is_not_of_one_run_is_refused_and_leaves_nothing(tmp_path: Path) ->
     whole = save(tmp_path / "whole", "", "core/binds")
     for folders, message in (
         ([one, again], "both shard 1/2"), ([one, seed], "the seeds"), ([one, thirds], "different numbers"),
-        ([one, whole], "not the report of a shard"), ([tmp_path / "none"], "no history"),
+        ([one, whole], "not the report of a shard"), ([tmp_path / "none"], "not the report"),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=message):
             merge_shards(folders, tmp_path / "merged")

@@ -31,6 +31,7 @@ from schedproof.run.options import (
     MINUTES,
     OPTIONS,
     REPEAT,
+    RESUME,
     SINCE,
     SOAK_OPTIONS,
     WATCH,
@@ -185,7 +186,7 @@ def command_line() -> argparse.ArgumentParser:
         add_options(
             what.add_argument, prefix="", options=[option for option in OPTIONS if option not in CLUSTER_OPTIONS]
         )
-        add_options(what.add_argument, prefix="", options=(REPEAT, SINCE, WATCH))
+        add_options(what.add_argument, prefix="", options=(REPEAT, RESUME, SINCE, WATCH))
         _add_verbosity(running)
 
     soaking = command("soak", _soak, _SOAK_EXIT_CODES)

@@ -35,6 +35,8 @@ def run_suites(arguments: argparse.Namespace) -> int:
 
     # Read before anything is started: this run is compared with it.
     since = load_report(arguments.since) if arguments.since is not None else None
+    if arguments.resume is not None:
+        return _resume(arguments, since)
     if len(minors := _minors(arguments.kubernetes)) > 1:
         return _run_across(arguments, minors, since)
     if arguments.watch:
@@ -85,6 +87,35 @@ def _run_across(arguments: argparse.Namespace, minors: tuple[str, ...], since: R
         if code == EXIT_INTERRUPTED or (code and arguments.fail_fast):
             break
     return across.finish(open_console())
+
+
+def _resume(arguments: argparse.Namespace, since: Report | None) -> int:
+    """Try what an interrupted run has left, and complete its report."""
+    for option in ("report", "seed", "shard", "clause", "profile", "watch"):
+        if getattr(arguments, option):
+            raise UsageError(
+                f"--resume goes on with what the run in {arguments.resume} was to try: --{option} cannot change that",
+                remedy=f"leave out --{option}, or begin a new run",
+            )
+    from schedproof.report.run.conclusion import conclude
+    from schedproof.report.run.html import report_of
+    from schedproof.report.run.outputs import write_files
+    from schedproof.report.run.terminal import print_conclusion
+    from schedproof.run.candidates import find_candidates
+    from schedproof.run.instances import add_part, interrupted, new_part
+    from schedproof.run.plan import as_tried
+
+    folder = arguments.resume.absolute()
+    left = interrupted(folder, as_tried(find_candidates(arguments.candidates), arguments.window))
+    if left.cluster != arguments.cluster:
+        raise UsageError(f"the run in {folder} was on --cluster {left.cluster}", remedy="name the same")
+    say(f"{len(left.untried)} clauses of the run in {folder} are left")
+    part = argparse.Namespace(**{**vars(arguments), "report": new_part(folder), "seed": left.seed})
+    code, _ = _run_once(part, since=since, untried=left.untried)
+    result = add_part(folder)
+    write_files(result)
+    print_conclusion(conclude(result, report=report_of(folder)), open_console())
+    return code if code in (EXIT_ERROR, EXIT_INTERRUPTED) else result.exit_code
 
 
 def normalize(arguments: argparse.Namespace) -> int:
@@ -142,6 +173,7 @@ def _run_once(
     kept: KeptCluster | None = None,
     since: Report | None = None,
     only: frozenset[str] = frozenset(),
+    untried: frozenset[tuple[str, str]] | None = None,
 ) -> tuple[int, RunResult | None]:
     """The exit code, and the results."""
     from schedproof.run.request import RunRequest
@@ -149,10 +181,9 @@ def _run_once(
     request = RunRequest.from_options(
         lambda name: getattr(arguments, name.replace("-", "_")), arguments.candidates, Path.cwd()
     )
+    request = dataclasses.replace(request, only=only, untried=untried)
     jobs = arguments.jobs or _jobs(request)
-    return run_request(
-        dataclasses.replace(request, only=only), verbosity=arguments.verbosity, jobs=jobs, kept=kept, since=since
-    )
+    return run_request(request, verbosity=arguments.verbosity, jobs=jobs, kept=kept, since=since)
 
 
 def run_request(

@@ -216,6 +216,9 @@ def _judge_together(histories: Mapping[int, History], clause_id: str) -> Verdict
         # One instance has shown why it was not tried.
         untried = [judge(history, clause_id) for history in histories.values()]
         return next((verdict for verdict in untried if verdict.depends_on), untried[0])
+    # What was interrupted on one instance, and tried on another after `--resume`, is judged there.
+    complete = {n: one for n, one in tried.items() if (one.over if clause.last else one.ended(clause_id))}
+    tried = complete or tried
     verdicts = [judge(history, clause_id).model_copy(update={"instance": n}) for n, history in tried.items()]
     return merge(verdicts, lambda: list(tried.values()))
 

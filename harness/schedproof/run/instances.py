@@ -6,17 +6,20 @@ Instances of one run are processes of one machine; those of its shards may have 
 from __future__ import annotations
 
 import collections
+import dataclasses
 import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError, UsageError
 from schedproof.foundation.private import make_private
-from schedproof.history.acts import Run, Selected
+from schedproof.history.acts import Run, RunCandidate, Selected
 from schedproof.history.history import History
 from schedproof.history.saved import load_records
+from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import merge
 from schedproof.judge.verdict import Verdict
 from schedproof.run.events import Judged
@@ -24,6 +27,8 @@ from schedproof.run.folders import require_space
 from schedproof.run.options import Shard, shard
 from schedproof.run.rejudge import instance_folders, rejudge
 from schedproof.run.result import CandidateResult, RunResult
+
+_PART = "resumed"
 
 
 def dump_result(result: RunResult) -> str:
@@ -109,23 +114,110 @@ def merge_shards(folders: Sequence[Path], report: Path) -> tuple[RunResult, list
     return rejudge(report, of_all_shards=True), sorted(missing)
 
 
+@dataclasses.dataclass(frozen=True)
+class Interrupted:
+    """A run that was interrupted.
+
+    untried: the names of candidates and clauses that it has left, with what is judged over all of a run.
+    """
+
+    seed: int
+    cluster: str
+    untried: frozenset[tuple[str, str]]
+
+
+def interrupted(folder: Path, candidates: Sequence[Candidate]) -> Interrupted:
+    """Read what a run has left, to go on with it.
+
+    Raises:
+        UsageError: it has no evidence, is complete, or was of other candidates.
+    """
+    _adopt_left(folder)
+    untried: set[tuple[str, str]] = set()
+    asked: set[str] = set()
+    run: Run | None = None
+    homes = [path for path in sorted(folder.glob("candidates/*")) if instance_folders(path)]
+    for home in homes:
+        histories = [History(load_records(path)) for path in instance_folders(home).values()]
+        run = histories[0].run
+        candidate = next((one for one in candidates if one.name == home.name), None)
+        if candidate is None or not _same(RunCandidate.model_validate(candidate.as_dict()), run.candidate):
+            what = "is not given" if candidate is None else "has changed since"
+            raise UsageError(
+                f"{folder} is the report of a run of {home.name}, which {what}",
+                remedy="give the same candidates, or begin a new run without --resume",
+            )
+        selected = {clause for history in histories for record in history.of(Selected) for clause in record.clauses}
+        asked |= selected
+        done = {clause for clause in selected if any(history.ended(clause) for history in histories)}
+        if left := selected - done - {clause for clause in selected if CATALOGUE[clause].last}:
+            untried |= {(home.name, clause) for clause in left}
+        if left or not any(history.over for history in histories):
+            untried |= {(home.name, clause) for clause in selected if CATALOGUE[clause].always}
+    not_begun = {candidate.name for candidate in candidates} - {home.name for home in homes}
+    untried |= {(name, clause) for name in not_begun for clause in asked}
+    if run is None or not untried:
+        raise UsageError(
+            f"no history in {folder}" if run is None else f"the run of {folder} is complete",
+            remedy="give the report folder of an interrupted run"
+            if run is None
+            else f"`schedproof judge {folder}` judges it again",
+        )
+    return Interrupted(run.seed, run.cluster.name, frozenset(untried))
+
+
+def new_part(folder: Path) -> Path:
+    """A folder for the evidence of what a resumed run tries, until `add_part` adds it to that of the run."""
+    return folder / _PART
+
+
+def add_part(folder: Path) -> RunResult:
+    """Add the evidence in `new_part` to that of the run, and judge all of it.
+
+    Raises:
+        UsageError: it is not of the same cluster and versions. It stays where it is.
+    """
+    _adopt_left(folder)
+    return rejudge(folder)
+
+
+def _adopt_left(folder: Path) -> None:
+    """Add evidence that a resumed run, or one that was killed, has left in `new_part`."""
+    part = folder / _PART
+    for home in sorted(part.glob("candidates/*")):
+        there = instance_folders(folder / "candidates" / home.name)
+        for path in instance_folders(home).values() if there else ():
+            one, other = (History(load_records(found)).run for found in (next(iter(there.values())), path))
+            if differing := _differing(one, other):
+                raise UsageError(
+                    f"{part} is not of the run in {folder}: {', '.join(differing)} of {home.name} differ",
+                    remedy=f"begin a new run without --resume, or remove {part}",
+                )
+        _add_instances(home, folder / "candidates" / home.name)
+    number = len([*folder.glob("cluster/resumed-*")]) + 1
+    if (part / "cluster").exists():
+        shutil.copytree(part / "cluster", folder / "cluster" / f"resumed-{number}")
+    if part.exists():
+        shutil.rmtree(part)
+
+
 def _shard_of(folder: Path, headers: dict[str, tuple[Path, Run]]) -> Shard:
     """The shard that a folder has the evidence of. `headers`: of candidates of other shards, which it must match."""
     found: set[str] = set()
     for home in sorted(folder.glob("candidates/*")):
         for path in instance_folders(home).values():
             history = History(load_records(path))
-            found |= {record.shard for record in history.of(Selected)}
+            # A shard that was resumed has further instances, which name none.
+            found |= {record.shard for record in history.of(Selected) if record.shard}
             other, header = headers.setdefault(home.name, (folder, history.run))
             if differing := _differing(header, history.run):
                 raise UsageError(
                     f"{other} and {folder} are not of one run: {', '.join(differing)} of {home.name} differ",
                     remedy="give the shards of one run: same candidates, cluster, versions and --seed",
                 )
-    if len(found) != 1 or found == {""}:
+    if len(found) != 1:
         raise UsageError(
-            f"{folder} is not the report of a shard" if found else f"no history in {folder}",
-            remedy="give the report folders of runs with --shard",
+            f"{folder} is not the report of a shard", remedy="give the report folders of runs with --shard"
         )
     return shard(found.pop())
 
@@ -136,7 +228,7 @@ def _differing(one: Run, other: Run) -> list[str]:
         "the seeds": one.seed == other.seed,
         "the versions": one.versions == other.versions,
         "the clusters": (one.cluster.name, len(one.cluster.nodes)) == (other.cluster.name, len(other.cluster.nodes)),
-        "the descriptions": one.candidate.model_copy(update={"path": other.candidate.path}) == other.candidate,
+        "the descriptions": _same(one.candidate, other.candidate),
     }
     return [name for name, is_same in same.items() if not is_same]
 
@@ -153,3 +245,8 @@ def _add_instances(home: Path, new: Path) -> None:
             new / str(taken + 1) if taken else new,
             ignore=lambda where, names: further.intersection(names) if where == str(home) else (),
         )
+
+
+def _same(one: RunCandidate, other: RunCandidate) -> bool:
+    """Whether a candidate is described alike, in whichever folder."""
+    return one.model_copy(update={"path": other.path}) == other

@@ -169,6 +169,14 @@ JOBS = Option(
 )
 """For the command line only: with pytest use `-n` of pytest-xdist."""
 
+RESUME = Option(
+    "resume",
+    "DIR",
+    "go on with an interrupted run of the same candidates: try what is untried, and complete its report",
+    folder_name,
+)
+"""For the command line only."""
+
 WATCH = Option(
     "watch", "", "repeat the failed clauses on the same cluster whenever a file changes", flag=True, default=False
 )

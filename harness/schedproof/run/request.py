@@ -68,6 +68,10 @@ class RunRequest:
     """Clauses that are tried instead, if any."""
     shard: Shard | None = None
     """The part of these that is tried; None: all."""
+    untried: frozenset[tuple[str, str]] | None = None
+    """The names of candidates and clauses that an interrupted run has left, and that are tried instead; None: no run is
+    resumed.
+    """
 
     @classmethod
     def from_options(cls, value_of: Callable[[str], Any], candidates: Sequence[str], folder: Path) -> RunRequest:
@@ -110,6 +114,8 @@ class RunRequest:
 
     def selects(self, clause: str) -> bool:
         """Whether a clause is asked for."""
+        if self.untried is not None:
+            return any(left == clause for _, left in self.untried)
         return clause in self.only if self.only else is_selected(clause, self.clauses, self.profiles)
 
     @property
@@ -121,7 +127,9 @@ class RunRequest:
         return [(candidate, clause) for candidate, clause in trials if (candidate.name, clause) in part]
 
     def part(self, trials: Sequence[tuple[Candidate, str]]) -> Collection[tuple[str, str]]:
-        """The names of candidates and clauses that are tried of these: of all, or of the shard."""
+        """The names of candidates and clauses that are tried of these."""
+        if self.untried is not None:
+            return self.untried
         if self.shard is None:
             return {(candidate.name, clause) for candidate, clause in trials}
         return part(self.shard, trials, Durations(self.settings.effort))
