@@ -64,24 +64,31 @@ def judge_gang(history: History, case: str) -> Finding:
 
 
 def _stayed(
-    history: History, case: str, groups: Sequence[GroupCreated], timeout: float, end: float = math.inf
+    history: History,
+    case: str,
+    groups: Sequence[GroupCreated],
+    timeout: float,
+    *,
+    end: float = math.inf,
+    missing: int = 0,
 ) -> Finding | None:
     """The finding about a member of an incomplete group that stayed bound too long, or may have; None if none did.
 
-    `end`: until when the groups are incomplete.
+    `end`: until when the groups are incomplete. `missing`: how many of their members do not exist until then.
     """
     # A deletion takes as long to be shown as any other change.
     patience, end = timeout + history.claims.timing.freshness, min(end, history.span(case)[1])
     busy = ""
     for group in groups:
-        for binding in bound_members(history, group):
+        bindings, size = bound_members(history, group), len(group.pods) + missing
+        for binding in bindings:
             ending = history.endings.get(binding.uid)
             until = end if ending is None else min(end, ending.at)
             if is_overdue(history, binding.at, until, patience):
                 return failed(
                     "partial-group-bound",
                     f"{binding.pod} of the group {group.name} stayed on {binding.node} for more than "
-                    f"{timeout:g} s, with {len(bound_members(history, group))} of its {len(group.pods)} members bound",
+                    f"{timeout:g} s, with {len(bindings)} of its {size} members bound",
                 )
             busy = busy or busy_between(history, binding.at, until, patience)
     return invalid("machine-too-busy", busy) if busy else None
@@ -119,7 +126,7 @@ def judge_incomplete(history: History, case: str) -> Finding:
     if history.claims.gang is None or first is None:
         return invalid("not-tried", "no group was created without its last member")
     end = history.span(case)[1] if last is None else last.at
-    if stayed := _stayed(history, case, [first], history.claims.gang.timeout, end):
+    if stayed := _stayed(history, case, [first], history.claims.gang.timeout, end=end, missing=1):
         return stayed
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
