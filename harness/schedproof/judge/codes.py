@@ -150,7 +150,7 @@ CODES: Mapping[str, Code] = {
         "a pod was evicted that a PodDisruptionBudget protects, although another eviction would have sufficed",
         "first choose victims whose PodDisruptionBudget allows it",
     ),
-    "evicted-for-part-of-group": Code(
+    "evicted-in-vain": Code(
         "a pod was evicted for a group that does not fit even without all pods of lower priority",
         "evict for a group only if all of its members fit then",
     ),

@@ -22,7 +22,7 @@ from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
 
 
 @gives(
-    "evicted-for-part-of-group", "group-not-bound", "needless-eviction", "not-tried", "nothing-evicted",
+    "evicted-in-vain", "group-not-bound", "needless-eviction", "not-tried", "nothing-evicted",
     also=[judge_placement],
 )  # fmt: skip
 def judge_preempts(history: History, case: str) -> Finding:
@@ -39,7 +39,7 @@ def judge_preempts(history: History, case: str) -> Finding:
     early = next((removal for removal in evicted if len(groups) < 2 or removal.at < last.at), None)
     if early is not None:
         return failed(
-            "evicted-for-part-of-group",
+            "evicted-in-vain",
             f"{holders[early.uid].name} was evicted, although the group {groups[0].name}, which waited, does not fit "
             "even without all pods of lower priority",
         )
