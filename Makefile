@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup run test test-all gate-soak check docs planted described live kind fast defects scores parity
-.PHONY: gates differential varied soak worlds whole mutants power benchmark bounds lock clean
+.PHONY: gates differential differential-groups varied soak worlds whole mutants power benchmark bounds lock clean
 
 help:
 	@echo "make run        a first look: judge the reference extender by a choice of clauses (sets everything up first)"
@@ -26,6 +26,7 @@ help:
 	@echo "make worlds     which planted defects of placement random worlds find alone: half an hour"
 	@echo "make whole      what else fails where twenty planted defects are tried on all clauses: an hour"
 	@echo "make differential  the oracle's decisions beside kube-scheduler's own code (WORLDS=300000: a million, ten minutes)"
+	@echo "make differential-groups  the same for groups of pods, with kube-scheduler 1.37 (WORLDS=8000: 100,000 decisions)"
 	@echo "make mutants    whether fast tests notice that the code was changed: hours (ARGS='--room oracle --sample 60': minutes)"
 	@echo "make power      which changes of kube-scheduler's own code a run finds (ARGS='--minutes 300'): minutes each, resumed"
 	@echo "make pairs      by what pods waited and what freed them, and faults, in the worlds of saved runs (ARGS=REPORT...)"
@@ -97,6 +98,9 @@ soak: setup
 
 WORLDS ?= 12000
 SEED ?= 1
+differential-groups: setup
+	cd tests && ../$(BIN)/python -m differential.group_comparison $(WORLDS) $(SEED)
+
 differential: setup
 	cd tests && ../$(BIN)/python -m differential.comparison $(WORLDS) $(SEED)
 

@@ -114,7 +114,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def judge(
     rows: list[dict[str, Any]], report: Path, jobs: int, options: tuple[str, ...] = (), *, ladder: bool = False
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """Judge the rows, and return candidate name to clause to its entry in report.json. `options` are pytest's."""
+    """Judge the rows, and return candidate name to clause to its entry in report.json. `options` are pytest's.
+
+    Rows that need another cluster are judged by themselves, with their evidence in a folder of that name.
+    """
+    judged = {}
+    for cluster in sorted({row.get("cluster", "") for row in rows}):
+        here = [row for row in rows if row.get("cluster", "") == cluster]
+        other = (f"--sched-cluster-file={ROOT / 'clusters' / cluster}.yaml",) if cluster else ()
+        judged |= _judge_on(here, report / cluster, jobs, (*options, *other), ladder=ladder)
+    return judged
+
+
+def _judge_on(
+    rows: list[dict[str, Any]], report: Path, jobs: int, options: tuple[str, ...], *, ladder: bool
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Judge rows that need the same cluster."""
     basics = {"core/alive", "core/binds"}.union(*(clause.stands_on for clause in CATALOGUE.values())) if ladder else ()
     candidates = list(dict.fromkeys(str(ROOT / "fixtures" / "candidates" / row["candidate"]) for row in rows))
     pairs = [(name_of(row), clause) for row in rows for clause in (*clauses_of(row), *row.get("tried", ()), *basics)]

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from schedproof.candidate.claims import Claims, Example, NetworkClaims
+from schedproof.candidate.claims import Claims, Example, GangClaims, NetworkClaims
 from schedproof.candidate.points import (
     FilterExample,
     OrderExample,
@@ -78,6 +78,10 @@ CAPABILITIES = frozenset().union(*(clause.needs for clause in CATALOGUE.values()
 NETWORK = NetworkClaims(
     "node_network_receive_bytes_total", "receive", window=2.0, resolution=0.1, refresh=0.5, on_missing="neutral",
     on_outage="schedule", recovers_within=15.0, own_placements="counted",
+)  # fmt: skip
+BY_POD_GROUPS = GangClaims(
+    {"spec": {"schedulingGroup": {"podGroupName": "{group}"}}}, 5.0,
+    ({"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": "{group}"}},),
 )  # fmt: skip
 FAST, SLOW = {"disk": "fast"}, {"disk": "slow"}
 POINTS = PointClaims(

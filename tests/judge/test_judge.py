@@ -17,7 +17,7 @@ from schedproof.judge.clause import Clause
 from schedproof.judge.judge import applies, judge, judge_all, shows_nothing_further
 from schedproof.judge.verdict import Finding, Outcome, Verdict, failed, invalid, passed
 
-from .histories import CAPABILITIES, CLAIMS, EXTENDER, NO_RIGHTS, NODES, HistoryBuilder, told
+from .histories import BY_POD_GROUPS, CAPABILITIES, CLAIMS, EXTENDER, NO_RIGHTS, NODES, HistoryBuilder, told
 from .verdicts import verdict_of
 
 CASE = "core/fit-cpu"
@@ -70,7 +70,7 @@ def test_case_without_any_event_never_passes(clause: Clause) -> None:
 
     (`*/rbac-*` needs no pod either, but recorded rights.)
     """
-    claims = dataclasses.replace(CLAIMS, features=tuple({*CLAIMS.features, *clause.features}))
+    claims = dataclasses.replace(CLAIMS, features=tuple({*CLAIMS.features, *clause.features}), gang=BY_POD_GROUPS)
     extender = {**EXTENDER, "ignorable": True} if "ignorable" in clause.features else BINDING
     verdict = HistoryBuilder(clause.id, bystander=False, claims=claims, extender=extender).verdict()
     assert verdict.outcome == ("passed" if clause.id == "core/alive" else "invalid")
@@ -132,7 +132,7 @@ def test_clause_that_does_not_apply_is_not_judged() -> None:
 
 def test_clauses_that_need_the_audit_log_are_skipped_without_it() -> None:
     features = {feature for clause in CATALOGUE.values() for feature in clause.features}
-    claims = dataclasses.replace(CLAIMS, features=tuple(features))
+    claims = dataclasses.replace(CLAIMS, features=tuple(features), gang=BY_POD_GROUPS)
     h = HistoryBuilder(CASE, claims=claims, capabilities=CAPABILITIES - {"audit"})
     holds(h)
     assert h.verdict().outcome == "passed"
@@ -368,9 +368,10 @@ def test_clause_that_depends_on_a_failed_basic_clause_is_skipped() -> None:
 
 def test_basic_clauses_and_their_dependencies() -> None:
     preferred, answered = "network/least-traffic", "extender/verbs-served"
-    others = {"core/node-selector", "core/requeue-bind-refused", "core/requeue-label-changed"}
+    others = {"core/gang", "core/node-selector", "core/requeue-bind-refused", "core/requeue-label-changed"}
     assert {preferred, answered} | others == BASICS
-    assert {basic for basic in BASICS if CATALOGUE[basic].stands_on} == {"core/requeue-label-changed", preferred}
+    standing = {basic for basic in BASICS if CATALOGUE[basic].stands_on}
+    assert standing == {"core/gang", "core/requeue-label-changed", preferred}
     assert CATALOGUE[preferred].stands_on == {answered}
     waiting = {
         profile_of(clause.id)

@@ -346,5 +346,10 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dic
     command = [sys.executable, str(tool), "--quick", "--all", f"--report={report}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (report / "report.json").exists(), done.stdout + done.stderr
-    document = json.loads((report / "report.json").read_text())
-    return {judged["name"]: {clause["id"]: clause for clause in judged["clauses"]} for judged in document["candidates"]}
+    # Candidates that need another cluster have a report of their own.
+    documents = [json.loads(path.read_text()) for path in (report / "report.json", *report.glob("*/report.json"))]
+    return {
+        judged["name"]: {clause["id"]: clause for clause in judged["clauses"]}
+        for document in documents
+        for judged in document["candidates"]
+    }

@@ -33,16 +33,17 @@ pytestmark = [pytest.mark.live, pytest.mark.slow]
 SUITES = Path(__file__).parents[2] / "suites"
 KEEPS = {"stock": {"core"}, "least-traffic-extender": {"core", "network", "extender", "normalize"}}
 """Candidates that keep all that they claim: the first parts of their clauses' ids."""
+GANGS = {clause for clause in CATALOGUE if clause.startswith("core/gang")}
 # What could be claimed beyond that, and is not, or does not concern it: their kube-scheduler uses a kubeconfig.
 MORE = {
-    "stock": {"core/gang", "core/leader", "core/token-rotated"},
+    "stock": {*GANGS, "core/leader", "core/token-rotated"},
     "least-traffic-extender": {
         "normalize/strict",
         "normalize/best-is-max",
         "normalize/worst-is-min",
         "normalize/documented",
         "network/herd",
-        "core/gang",
+        *GANGS,
         "core/leader",
         "core/token-rotated",
         "core/volume-node-affinity",

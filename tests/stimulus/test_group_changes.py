@@ -14,6 +14,7 @@ from schedproof.clusters.api import Manifest
 from schedproof.foundation.errors import UsageError
 from schedproof.history.acts import Expect, Fence, GroupCreated, PodCreated
 from schedproof.stimulus.changes.groups import GroupChanges
+from schedproof.stimulus.changes.objects import ObjectChanges
 from schedproof.stimulus.context import CaseOver
 from schedproof.stimulus.usable_time import UsableTime
 
@@ -35,7 +36,7 @@ def make(make_world: Callable[..., World]) -> Callable[..., tuple[World, GroupCh
     def made(timing: Timing = IN_TIME, gang: GangClaims = GANG) -> tuple[World, GroupChanges]:
         world = make_world(timing=timing, gang=gang)
         world.server.kinds[GROUPS] = [{"name": "groups", "kind": "Group", "namespaced": True}]
-        return world, GroupChanges(world.context, gang, world.pods, world.expect)
+        return world, GroupChanges(world.context, gang, world.pods, ObjectChanges(world.context), world.expect)
 
     return made
 
@@ -75,6 +76,40 @@ def test_groups_are_made_in_turns_of_what_is_claimed(make: Make) -> None:
     ]
     (third,) = groups.create(1, 2)
     assert world.pod(third[0])["metadata"]["labels"]["group"] == f"{PREFIX}-3"
+
+
+def test_member_that_is_missing_is_added_later(make: Make) -> None:
+    world, groups = make()
+    (group,) = groups.create(1, 3, present=2, cpu="100m", phase=4)
+    last = groups.add(group, "last")
+    assert [record.pods for record in world.of(GroupCreated)] == [[pod.uid for pod in group]]
+    assert [(record.role, record.phase) for record in world.of(PodCreated)] == [("member", 4)] * 2 + [("last", 4)]
+    pods = [world.pod(pod) for pod in (*group, last)]
+    labels = {(pod["metadata"]["labels"]["group"], pod["metadata"]["labels"]["size"]) for pod in pods}
+    assert labels == {(f"{PREFIX}-1", "3")}
+    assert all("cpu" in pod["spec"]["containers"][0]["resources"]["requests"] for pod in pods)
+
+
+def test_group_has_the_priority_of_its_members(make: Make) -> None:
+    document = {**GANG.objects[0], "spec": {"class": "{priorityClass}"}}
+    world, groups = make(gang=dataclasses.replace(GANG, objects=(document,)))
+    (group,) = groups.create(1, 1, priority_class="high")
+    assert world.server.read("groups", f"{PREFIX}-1", NAMESPACE)["spec"] == {"class": "high"}
+    assert world.pod(group[0])["spec"]["priorityClassName"] == "high"
+    (group,) = groups.create(1, 1)
+    name = world.server.read("groups", f"{PREFIX}-2", NAMESPACE)["spec"]["class"]
+    assert world.server.read("priorityclasses", name)["value"] == 0
+    assert "priorityClassName" not in world.pod(group[0])["spec"]
+
+
+def test_pod_groups_of_kubernetes_say_that_they_are_disrupted_as_a_whole(make: Make) -> None:
+    api = "scheduling.k8s.io/v1beta1"
+    document = {"apiVersion": api, "kind": "PodGroup", "metadata": {"name": "{group}"}, "spec": {"a": "b"}}
+    world, groups = make(gang=dataclasses.replace(GANG, objects=(document, *GANG.objects)))
+    world.server.kinds[api] = [{"name": "podgroups", "kind": "PodGroup", "namespaced": True}]
+    groups.create(1, 1, disrupted_whole=True)
+    made = [world.server.read(kind, f"{PREFIX}-1", NAMESPACE)["spec"] for kind in ("podgroups", "groups")]
+    assert made == [{"a": "b", "disruptionMode": {"all": {}}}, {"members": 1, "text": "of 1"}]
 
 
 def test_what_was_made_for_groups_is_removed_and_their_pods_by_theirs(make: Make) -> None:

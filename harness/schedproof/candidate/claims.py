@@ -197,7 +197,7 @@ class Example(Mapped):
 
 def _wrong_in_group(value: Any) -> Iterator[Wrong]:
     for at, text in texts_in(value):
-        yield from (wrong._replace(at=at) for wrong in wrong_braces(text, ("group", "size")))
+        yield from (wrong._replace(at=at) for wrong in wrong_braces(text, ("group", "size", "priorityClass")))
 
 
 def _wrong_manifest(value: Mapping[str, Any]) -> Iterator[Wrong]:
@@ -207,9 +207,17 @@ def _wrong_manifest(value: Mapping[str, Any]) -> Iterator[Wrong]:
         yield Wrong("invalid-manifest", message, fix)
 
 
+def is_pod_group(manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest is a PodGroup of Kubernetes' own API, other than in the experiments before 1.37."""
+    group, _, version = str(manifest.get("apiVersion")).partition("/")
+    return manifest.get("kind") == "PodGroup" and group == "scheduling.k8s.io" and "alpha" not in version
+
+
 @dataclasses.dataclass(frozen=True)
 class GangClaims(Mapped):
-    """What makes pods a group, in texts with the placeholders {group} and {size}. `timeout` is in seconds."""
+    """What makes pods a group, in texts with the placeholders {group}, {size} and {priorityClass}. `timeout` is in
+    seconds.
+    """
 
     pods: Annotated[Anything, checked(_wrong_in_group), Such('{metadata: {labels: {pod-group: "{group}"}}}')]
     """what the members of a group have besides their own: labels and annotations of `metadata`, and `spec`; `{group}`
@@ -229,7 +237,14 @@ class GangClaims(Mapped):
         ],
         Such("[{apiVersion: ..., kind: PodGroup, ...}]"),
     ] = ()
-    """objects that are created before the first member of a group, such as its PodGroup"""
+    """objects that are created before the first member of a group, such as its PodGroup; `{priorityClass}` stands for
+    the name of the PriorityClass that its members have
+    """
+
+    @property
+    def by_pod_groups(self) -> bool:
+        """Whether groups are those of Kubernetes' own API: PodGroups of scheduling.k8s.io."""
+        return any(map(is_pod_group, self.objects)) and "schedulingGroup" in (self.pods.get("spec") or {})
 
     @rule
     def _named_by_group(self, _: Reading) -> Iterator[Wrong]:

@@ -150,6 +150,10 @@ CODES: Mapping[str, Code] = {
         "a pod was evicted that a PodDisruptionBudget protects, although another eviction would have sufficed",
         "first choose victims whose PodDisruptionBudget allows it",
     ),
+    "evicted-in-vain": Code(
+        "a pod was evicted for a group that does not fit even without all pods of lower priority",
+        "evict for a group only if all of its members fit then",
+    ),
     "evicted-without-priority": Code(
         "a pod was evicted, but no pod of a higher priority that may preempt was waiting",
         "evict only for a pending pod of higher priority whose preemptionPolicy is not Never",
@@ -186,6 +190,10 @@ CODES: Mapping[str, Code] = {
     "grace-period-shortened": Code(
         "a pod was evicted with a shorter grace period than its own",
         "delete victims without gracePeriodSeconds, so that their terminationGracePeriodSeconds apply",
+    ),
+    "group-not-bound": Code(
+        "a group was not bound as a whole, although it fits without pods of lower priority",
+        "place the group without these pods first, then evict those in its way",
     ),
     "groups-block-each-other": Code(
         "groups of pods hold room that the other group lacks, for longer than claimed",
@@ -242,6 +250,10 @@ CODES: Mapping[str, Code] = {
     "malformed-call-accepted": Code(
         "a malformed request got a response as if it were valid",
         "respond to a request that is not an ExtenderArgs with status 400 or an error",
+    ),
+    "member-ended": Code(
+        "the candidate ended a member of a running group when another member was replaced",
+        "leave members that run where they are",
     ),
     "metric-not-served": Code(
         "the candidate queries a metric that no Prometheus server of the harness has",
@@ -392,6 +404,10 @@ CODES: Mapping[str, Code] = {
         "kube-scheduler's plugins outweighed the candidate's scores: nodes differ in more than their traffic",
         "give the extender more weight, or use similar nodes",
     ),
+    "part-of-group-evicted": Code(
+        "some members of a group whose disruptionMode is all were evicted, and others were not",
+        "evict all members of such a group, or none",
+    ),
     "partial-group-bound": Code(
         "a pod of a group stayed bound although the group was incomplete",
         "bind a group's members only when all fit, and release them at its timeout",
@@ -480,6 +496,10 @@ CODES: Mapping[str, Code] = {
     "room-given-away": Code(
         "room for which pods were evicted was given to a pod of lower priority than the one that waited for it",
         "count pods with a status.nominatedNodeName on that node for pods of lower or equal priority",
+    ),
+    "room-held": Code(
+        "members of a group that does not fit kept room that other pods need",
+        "release what was reserved for members once one of them does not fit",
     ),
     "room-kept": Code(
         "a pod that fits was not bound while another pod waited: the room was kept for that pod",

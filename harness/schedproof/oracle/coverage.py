@@ -2,7 +2,7 @@
 
 The list follows the plugins that kube-scheduler 1.36 enables by default and their feature gates
 (pkg/scheduler/apis/config/v1/default_plugins.go). Not modelled: disks of VolumeRestrictions, in-tree
-volumes of NodeVolumeLimits, GangScheduling and TopologyAwareWorkloadScheduling.
+volumes of NodeVolumeLimits, and TopologyAwareWorkloadScheduling; groups of pods are in `oracle.groups`.
 
 Unknown fields of a pod's spec are named too, so that with a newer Kubernetes the oracle gives no verdict instead of a
 wrong one. Fields of status.* are not: a rule that reads them needs a pod that requests it.

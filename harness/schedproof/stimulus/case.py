@@ -213,7 +213,7 @@ class Case:
         """
         if (gang := self.trial.candidate.claims.gang) is None:
             raise self._lacks("claims no `gang`")
-        return GroupChanges(self._context, gang, self.pods, self._expect)
+        return GroupChanges(self._context, gang, self.pods, self.objects, self._expect)
 
     @functools.cached_property
     def extender(self) -> ExtenderStimulus:
