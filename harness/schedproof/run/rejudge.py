@@ -67,10 +67,9 @@ def _candidate_of(histories: Mapping[int, History], home: Path, *, of_all_shards
     )  # fmt: skip
     verdicts = judge_all(histories)
     selected = [record for each in histories.values() for record in each.of(Selected)]
-    whole = of_all_shards or len({record.shard for record in selected if record.shard}) > 1
-    result = CandidateResult(
-        candidate, tuple(selected[0].of_all_shards if whole else (v.clause for v in verdicts)), verdicts
-    )
+    together = of_all_shards or len({record.shard for record in selected if record.shard}) > 1
+    whole = selected[0].of_all_shards if selected and together else [verdict.clause for verdict in verdicts]
+    result = CandidateResult(candidate, tuple(whole), verdicts)
     if not verdicts:
         result.error = CandidateError(
             f"the run of {candidate.name} ended before anything was tried", remedy=f"see the logs in {home}"
