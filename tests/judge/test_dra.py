@@ -36,13 +36,15 @@ def claim(
     pod: str = "",
     gone: bool = False,
     metadata: dict[str, Any] | None = None,
+    **share: Any,
 ) -> None:
     """Store a claim for `count` devices.
 
-    `devices`: the allocated ones, as POOL/NAME; `pod`: the pod for which it is reserved.
+    `devices`: the allocated ones, as POOL/NAME; `pod`: the pod for which it is reserved; `share`: further fields of the
+    results.
     """
     results = [
-        {"request": "wanted", "driver": DRIVER, "pool": pool, "device": device}
+        {"request": "wanted", "driver": DRIVER, "pool": pool, "device": device, **share}
         for pool, device in (device_path.split("/") for device_path in devices)
     ]
     status: dict[str, Any] = {}
@@ -144,6 +146,23 @@ def test_device_allocated_twice_at_a_time_fails() -> None:
     pod(h)
     claim(h, "claim", "node-1/d0", "node-1/d0", count=2, pod="p")
     told(land(h).verdict(), "failed", "device-allocated-twice", "d0", "claim")
+
+
+def test_device_that_allows_it_is_shared_as_far_as_its_capacity_goes() -> None:
+    for amount, outcome in (("2", "passed"), ("3", "failed")):
+        h = HistoryBuilder(CASE, claims=CLAIMED)
+        store(h, "deviceclasses", "any", spec={})
+        policy = {"default": amount, "validRange": {"min": "1"}}
+        capacity = {"memory": {"value": "4", "requestPolicy": policy}}
+        devices = [{"name": "d0", "allowMultipleAllocations": True, "capacity": capacity}]
+        pool = {"name": "node-1", "generation": 1, "resourceSliceCount": 1}
+        store(h, "resourceslices", "s", spec={"driver": DRIVER, "nodeName": "node-1", "pool": pool, "devices": devices})
+        share = {"shareID": "x", "consumedCapacity": {"memory": amount}}
+        claim(h, "other", "node-1/d0", **share)
+        claim(h)
+        pod(h)
+        claim(h, "claim", "node-1/d0", pod="p", **share)
+        told(land(h).verdict(), outcome, *(["wrong-allocation", "too little"] if outcome == "failed" else []))
 
 
 def test_device_may_be_allocated_again_after_its_release() -> None:

@@ -556,7 +556,7 @@ CODES: Mapping[str, Code] = {
     "wrong-allocation": Code(
         "a pod was bound whose ResourceClaim had devices that do not match its request, or are on other nodes",
         "allocate devices of the request's class and selectors, on the pod's node: of the first alternative that is "
-        "free there, and without taints that the request does not tolerate",
+        "free there, without taints that the request does not tolerate, and with enough left of counters and capacity",
     ),
     "wrong-arg-accepted": Code(
         "the scheduler starts with an arg that is unknown, or of another type",

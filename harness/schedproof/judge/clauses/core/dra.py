@@ -24,8 +24,8 @@ from schedproof.judge.clause import (
 )
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
+from schedproof.oracle.devices import DeviceId
 from schedproof.oracle.dra import (
-    DeviceId,
     Inventory,
     allocated,
     claims_of,
@@ -33,6 +33,7 @@ from schedproof.oracle.dra import (
     extended_requests,
     gaps,
     given,
+    is_allocated,
     is_reserved,
     mistakes,
     not_offered,
@@ -116,7 +117,7 @@ def _unmet(history: History, binding: Binding) -> Iterator[tuple[str, str]]:
     for name, claim in claims_of(binding.manifest, state.inventory):
         if claim is None:
             continue
-        if not allocated(claim):
+        if not is_allocated(claim):
             yield "unallocated-resource-claim", f"{was_bound} {name} was not allocated"
         elif not is_reserved(claim, binding.manifest):
             yield "unreserved-resource-claim", f"{was_bound} {name} was not reserved for it (status.reservedFor)"
@@ -189,6 +190,28 @@ CLAUSES = (
         hint=(
             "Leave out devices with a taint NoSchedule or NoExecute, unless a toleration of the request matches it, as "
             "for pods. Watch ResourceSlices: a taint that is removed can make a waiting pod fit."
+        ),
+    ),
+    Clause(
+        "core/dra-partitions",
+        "A device that is a part of another is allocated only while enough of the counters that they share is left.",
+        "Kubernetes: ResourceSliceSpec.sharedCounters, Device.consumesCounters, partitionable devices (KEP-4815); "
+        "DynamicResources plugin",
+        judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), gate="DRAPartitionableDevices",
+        hint=(
+            "Before a device is allocated, subtract what the allocated devices of its pool consume from the pool's "
+            "sharedCounters, of each counter set for itself. The counters are in a ResourceSlice without devices."
+        ),
+    ),
+    Clause(
+        "core/dra-capacity",
+        "A device that allows multiple allocations is shared as long as its capacity lasts.",
+        "Kubernetes: Device.allowMultipleAllocations, DeviceCapacity.requestPolicy, consumable capacity (KEP-5075); "
+        "DynamicResources plugin",
+        judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), gate="DRAConsumableCapacity",
+        hint=(
+            "Allocate such a device with a new shareID and a consumedCapacity: the requested amount, rounded up to "
+            "what requestPolicy allows, or its default. The sum over all allocations stays within the capacity."
         ),
     ),
     Clause(
