@@ -15,6 +15,7 @@ WHOLE, HALF = "whole", "half"
 FAST_RESOURCE, SLOW_RESOURCE = "schedproof.dev/fast", "schedproof.dev/slow"
 OFFERS = "offers-the-resource"
 BROKEN = "schedproof.dev/broken"
+PREPARED, FAILED = "schedproof.dev/prepared", "schedproof.dev/failed"
 
 
 @pytest.mark.clause("core/dra")
@@ -174,6 +175,26 @@ def test_dra_capacity(case: Case) -> None:
     case.delete([two, *exceeds])
     case.dra.await_released([two])
     case.expect_bound([waits], case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/dra-conditions")
+def test_dra_conditions(case: Case) -> None:
+    """Two nodes have a device that its driver prepares once it is allocated, and before the pod is bound.
+
+    For the first pod it does so; for the second it reports a failure first, after which devices are allocated anew.
+    """
+    for node in case.nodes.names[:2]:
+        case.dra.publish(node, (FAST, "a"), bindingConditions=[PREPARED], bindingFailureConditions=[FAILED])
+    fast = case.dra.device_class(FAST)
+    case.view.await_freshness()
+    for reports in ([PREPARED], [FAILED, PREPARED]):
+        claim = case.dra.claim(fast, "a")
+        pod = case.pod(resourceClaims=[claim])
+        for condition in reports:
+            if case.dra.await_allocated(claim, case.deadlines.requeue):
+                case.fence()
+                case.dra.report(claim, condition)
+        case.expect_bound([pod], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/dra-extended")

@@ -38,6 +38,7 @@ _POLICIES: Sequence[Manifest] = (
     {"default": "500m", "validRange": {"min": "500m", "max": "3"}},
 )  # fmt: skip
 _AMOUNTS = ("0", "1", "1", "2", "3", "1500m", "5")
+_CONDITIONS = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
 _EXTENDED = "example.com/gpu"
 """Some nodes offer it themselves."""
 _BY_CLASS = (_EXTENDED, *(f"deviceclass.resource.kubernetes.io/{name}" for name in ("any", "red", "none")))
@@ -163,6 +164,8 @@ class DeviceWorlds:
             policy = self._random.choice(_POLICIES)
             device["capacity"] = {_MEMORY: {"value": "4", **({"requestPolicy": policy} if policy else {})}}
             device["allowMultipleAllocations"] = self._chance(0.7)
+        if self._chance(0.15):
+            device |= _CONDITIONS
         return device
 
     def _taint(self) -> Manifest:
@@ -237,7 +240,23 @@ class DeviceWorlds:
         count = self._random.choice((0, 1, 255, 256))
         mine = [{"resource": "pods", "name": "probe", "uid": uid}] if self._chance(0.3) else []
         status["reservedFor"] = [*mine, *consumers[: count - len(mine)]] if count else []
+        if self._chance(0.3):
+            self._prepare(status)
         return status
+
+    def _prepare(self, status: Manifest) -> None:
+        """Let devices have conditions, some of which their drivers have reported."""
+        for result in status["allocation"]["devices"]["results"]:
+            if self._chance(0.8):
+                result |= _CONDITIONS
+            if self._chance(0.8):
+                conditions = [
+                    {"type": kind, "status": self._random.choice(("True", "True", "False"))}
+                    for kind in ("ready", "failed", "other")
+                    if self._chance(0.6)
+                ]
+                device = {key: result[key] for key in ("driver", "pool", "device", "shareID") if key in result}
+                status.setdefault("devices", []).append({**device, "conditions": conditions})
 
     def _part(self, device: Manifest) -> Manifest:
         """What an allocation says about the part of a device that can be allocated several times."""

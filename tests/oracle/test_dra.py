@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from schedproof.oracle.coverage import unmodelled
+from schedproof.oracle.devices import unready
 from schedproof.oracle.dra import Inventory, mistakes
 from schedproof.oracle.feasibility import check
 
@@ -202,8 +203,8 @@ def test_claims_and_slices_that_are_not_modelled_are_named() -> None:
     newer = pool("a", {}, nodeName="a", newer=[{}])
     assert gaps(inventory({"c": claim()}, newer)) == ["ResourceSlice.spec.newer"]
     slow = pool("a", {})
-    slow["spec"]["devices"][0]["bindingConditions"] = ["ready"]
-    assert gaps(inventory({"c": claim()}, slow)) == ["ResourceSlice.spec.devices[].bindingConditions"]
+    slow["spec"]["devices"][0]["newer"] = ["ready"]
+    assert gaps(inventory({"c": claim()}, slow)) == ["ResourceSlice.spec.devices[].newer"]
     newer = pool("a", {}, slices=2)
     newer["spec"]["pool"]["generation"] = 2
     assert gaps(inventory({"c": claim()}, pool("a", {}, slices=2), newer)) == [
@@ -495,6 +496,49 @@ def test_an_allocation_beyond_the_counters_is_a_mistake() -> None:
     assert list(mistakes(asked, inventory({"c": asked}, *slices), NODES[0])) == []
     there = inventory({"c": asked, "d": claim(allocation=allocation("a/d1"))}, *slices)
     assert "too little" in " ".join(mistakes(asked, there, NODES[0]))
+
+
+CONDITIONS = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+
+
+def prepared(**reported: str) -> Manifest:
+    """A claim with a device whose driver has reported these conditions."""
+    found = claim(allocation=allocation("a/d0", node="a"))
+    (result,) = found["status"]["allocation"]["devices"]["results"]
+    result |= CONDITIONS
+    conditions = [{"type": kind, "status": value} for kind, value in reported.items()]
+    device = {key: result[key] for key in ("driver", "pool", "device")}
+    found["status"]["devices"] = [{**device, "conditions": conditions}] if reported else []
+    return found
+
+
+@pytest.mark.parametrize(
+    ("reported", "wrong", "fits"),
+    [
+        ({}, "ready", True),
+        ({"ready": "True"}, "", True),
+        ({"ready": "False"}, "ready", True),
+        ({"ready": "True", "failed": "False"}, "", True),
+        ({"ready": "True", "failed": "True"}, "failed", False),
+        ({"failed": "True"}, "ready", False),
+    ],
+)
+def test_a_claim_is_ready_once_the_drivers_of_its_devices_say_so(
+    reported: dict[str, str], wrong: str, fits: bool
+) -> None:
+    found = prepared(**reported)
+    assert wrong in unready(found)
+    assert bool(wrong) == bool(unready(found))
+    assert nodes_left(pod("c"), inventory({"c": found}, pool("a", {}))) == (["a"] if fits else [])
+
+
+def test_an_allocation_has_the_conditions_of_its_device() -> None:
+    slow = pool("a", {})
+    slow["spec"]["devices"][0] |= CONDITIONS
+    assert list(mistakes(prepared(), inventory({"c": prepared()}, slow), NODES[0])) == []
+    asked = claim(allocation=allocation("a/d0", node="a"))
+    (found,) = mistakes(asked, inventory({"c": asked}, slow), NODES[0])
+    assert "bindingConditions" in found
 
 
 def test_a_fractional_step_of_capacity_is_not_modelled() -> None:

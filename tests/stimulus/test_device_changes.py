@@ -65,6 +65,21 @@ def test_parts_of_a_model_share_its_counters(world: World, devices: DraChanges) 
         ] == [("a", "4"), ("a", "2"), ("b", "2")]
 
 
+def test_a_driver_reports_conditions_of_allocated_devices(world: World, devices: DraChanges) -> None:
+    soon = dataclasses.replace(CLAIM_RELEASED, seconds=0.3)
+    claim = {"resourceClaimName": claim_of(world)}
+    assert not devices.await_allocated(claim, soon)
+    device = {"driver": DRIVER, "pool": "p", "device": "d"}
+    allocation = {"devices": {"results": [{**device, "request": "wanted"}]}}
+    claim = {"resourceClaimName": claim_of(world, allocation=allocation)}
+    assert devices.await_allocated(claim, soon)
+    devices.report(claim, "ready")
+    (reported,) = world.server.read("resourceclaims", claim["resourceClaimName"], NAMESPACE)["status"]["devices"]
+    assert device.items() <= reported.items()
+    assert [(told["type"], told["status"]) for told in reported["conditions"]] == [("ready", "True")]
+    assert not devices.await_allocated(claim, soon)
+
+
 def test_a_class_and_a_claim_select_by_kind_and_model(world: World, devices: DraChanges) -> None:
     with world.changed_back(devices.undo):
         name = devices.device_class("gpu")

@@ -1,7 +1,8 @@
 """What a device offers, and what is left of devices that several claims have a part of.
 
 Rules: k8s.io/dynamic-resource-allocation/structured. Devices of a pool can consume counters that they share (KEP-4815),
-and a device that allows multiple allocations is shared by the capacity that each of them consumes (KEP-5075).
+a device that allows multiple allocations is shared by the capacity that each of them consumes (KEP-5075), and a device
+can need time until its driver has prepared it (KEP-5007).
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from schedproof.oracle.affinity import selects_node
-from schedproof.oracle.manifest import Manifest, spec
+from schedproof.oracle.manifest import Manifest, spec, status
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.oracle.taints import tolerates
 
@@ -176,6 +177,36 @@ def use_of(results: Sequence[Manifest], devices: Mapping[DeviceId, Device]) -> U
     for each in exclusive | shared:
         consumed = _sum(consumed, devices[each].consumes if each in devices else {})
     return Use(frozenset(exclusive), frozenset(shared), consumed)
+
+
+def unready(claim: Manifest) -> str:
+    """What keeps a pod from being bound with the devices of an allocated claim; "" for nothing."""
+    for result, reported in _prepared(claim):
+        if missing := [each for each in result["bindingConditions"] if reported.get(each) != "True"]:
+            return f"the condition {missing[0]} of device {'/'.join(device_of(result))} is not True"
+    return failure(claim)
+
+
+def failure(claim: Manifest) -> str:
+    """That a driver could not prepare a device of a claim; "" if none says so.
+
+    As in kube-scheduler, a device that is not ready yet comes before the failures of those after it.
+    """
+    for result, reported in _prepared(claim):
+        if failed := [each for each in result.get("bindingFailureConditions") or () if reported.get(each) == "True"]:
+            return f"the condition {failed[0]} of device {'/'.join(device_of(result))} is True"
+        if any(reported.get(each) != "True" for each in result["bindingConditions"]):
+            return ""
+    return ""
+
+
+def _prepared(claim: Manifest) -> Iterator[tuple[Manifest, Mapping[str, str]]]:
+    """The results of an allocation that need preparation, each with its driver's conditions by type."""
+    for result in ((status(claim).get("allocation") or {}).get("devices") or {}).get("results") or ():
+        if result.get("bindingConditions"):
+            told = (each for each in status(claim).get("devices") or () if device_of(each) == device_of(result))
+            reported: Manifest = next((each for each in told if each.get("shareID") == result.get("shareID")), {})
+            yield result, {each["type"]: each["status"] for each in reported.get("conditions") or ()}
 
 
 def device_of(result: Manifest) -> DeviceId:

@@ -5,7 +5,8 @@ Rules: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-
 DynamicResources, and k8s.io/dynamic-resource-allocation/structured. They cover claims that request exact numbers of
 devices, by device classes and by selectors that compare attributes with constants, also as a list of alternatives
 (KEP-4816); taints of devices (KEP-5055); counters that devices share (KEP-4815), and devices that allocations share
-(KEP-5075); and extended resources that a DeviceClass stands for (KEP-5004). `gaps` names the rest.
+(KEP-5075); devices that are prepared before a pod is bound (KEP-5007); and extended resources that a DeviceClass stands
+for (KEP-5004). `gaps` names the rest.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from schedproof.oracle.devices import (
     Use,
     device_of,
     devices_of,
+    failure,
     has_fractional_step,
     is_usable,
     use_of,
@@ -54,8 +56,13 @@ _WANTED = {"allocationMode", "capacity", "count", "deviceClassName", "name", "se
 _CLASS = {"config", "extendedResourceName", "selectors"}
 _WHERE = {"allNodes", "nodeName", "nodeSelector"}
 _SLICE = _WHERE | {"devices", "driver", "perDeviceNodeSelection", "pool", "sharedCounters"}
-_DEVICE = _WHERE | {"allowMultipleAllocations", "attributes", "capacity", "consumesCounters", "name", "taints"}
-_RESULT = {"consumedCapacity", "device", "driver", "pool", "request", "shareID", "tolerations"}
+_CONDITIONS = {"bindingConditions", "bindingFailureConditions"}
+_DEVICE = (
+    _WHERE
+    | _CONDITIONS
+    | {"allowMultipleAllocations", "attributes", "bindsToNode", "capacity", "consumesCounters", "name", "taints"}
+)
+_RESULT = _CONDITIONS | {"consumedCapacity", "device", "driver", "pool", "request", "shareID", "tolerations"}
 
 _COMPARISON = re.compile(
     r'\s*device\.(?:(?P<driver>driver)|attributes\["(?P<domain>[^"\\]+)"\]\.(?P<attribute>\w+))'
@@ -186,6 +193,8 @@ class ClaimedDevices:
             terms = (selector or {}).get("nodeSelectorTerms") or ()
             if selector is not None and not any(selects_node(term, node) for term in terms):
                 yield f"claim {full_name(claim)} is allocated to devices that this node cannot use"
+            if failed := failure(claim):
+                yield f"claim {full_name(claim)} is to be allocated anew: {failed}"
         extended = {} if self._claimed else not_offered(self._extended, node)
         requests = [*(request for claim in self._waiting for request in _requests(claim)), *extended.values()]
         if requests and not self._can_be_met(node, requests):
@@ -357,7 +366,9 @@ def _wrong(result: Manifest, device: Device, wanted: Manifest | None, inventory:
     consumed = {name: parse_quantity(amount) for name, amount in (result.get("consumedCapacity") or {}).items()}
     if device.is_shared and consumed != share:
         return f"with a consumedCapacity of {_told(consumed)} instead of {_told(share)}"
-    return ""
+    copied = ("bindingConditions", "bindingFailureConditions")
+    missing = [each for each in copied if (result.get(each) or []) != (device.fields.get(each) or [])]
+    return f"without the {missing[0]} of its ResourceSlice" if missing else ""
 
 
 def _told(shares: Mapping[str, Fraction]) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from schedproof.clusters.api import Manifest, NotFound
-from schedproof.foundation.deadlines import CLAIM_RELEASED, OBJECT_GONE, OBJECT_SHOWN
+from schedproof.foundation.deadlines import CLAIM_RELEASED, OBJECT_GONE, OBJECT_SHOWN, Deadline
+from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import Pod
@@ -118,6 +120,37 @@ class DraChanges:
                     raise NotYet(f"claim {claim['metadata']['name']} is still reserved for a deleted pod")
 
         wait_for(probe, CLAIM_RELEASED, what="the devices of deleted pods to be released", poll=0.1)
+
+    def await_allocated(self, claim: Mapping[str, Any], deadline: Deadline) -> bool:
+        """Wait until the candidate has allocated devices to a claim, on which no driver has reported yet.
+
+        Returns whether it has: what else is expected of it shows that it has not.
+        """
+
+        def probe() -> None:
+            self._recorder.check()
+            status = self._status_of(claim)
+            if not status.get("allocation") or status.get("devices"):
+                raise NotYet(f"claim {claim['resourceClaimName']} has no new allocation")
+
+        with contextlib.suppress(DeadlineExceededError):
+            wait_for(probe, deadline, what="devices to be allocated", poll=0.1)
+            return True
+        return False
+
+    def report(self, claim: Mapping[str, Any], condition: str) -> None:
+        """Set a condition of the devices that are allocated to a claim to True, as their driver does."""
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        told = {"type": condition, "status": "True", "reason": "Reported", "message": "", "lastTransitionTime": now}
+        devices = [
+            {**{key: result[key] for key in ("driver", "pool", "device")}, "conditions": [told]}
+            for result in self._status_of(claim)["allocation"]["devices"]["results"]
+        ]
+        body = {"status": {"devices": devices}}
+        self._api.merge(_CLAIMS, claim["resourceClaimName"], body, self._namespace, "status")
+
+    def _status_of(self, claim: Mapping[str, Any]) -> Manifest:
+        return dict(self._api.get(_CLAIMS, claim["resourceClaimName"], self._namespace).get("status") or {})
 
     def _claims(self) -> list[Manifest]:
         """Return all claims, including those made from templates."""
