@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 
 from schedproof.stimulus.case import Case
+from schedproof.stimulus.changes.devices import MEMORY
+from schedproof.stimulus.pods import Pod
 
 FAST, SLOW = "fast", "slow"
+WHOLE, HALF = "whole", "half"
 FAST_RESOURCE, SLOW_RESOURCE = "schedproof.dev/fast", "schedproof.dev/slow"
 OFFERS = "offers-the-resource"
 BROKEN = "schedproof.dev/broken"
+PREPARED, FAILED = "schedproof.dev/prepared", "schedproof.dev/failed"
 
 
 @pytest.mark.clause("core/dra")
@@ -103,6 +107,94 @@ def test_dra_taints(case: Case) -> None:
     case.dra.await_released([tolerates])
     case.dra.untaint(published)
     case.expect_bound(exceeds[:1], case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/dra-partitions")
+def test_dra_partitions(case: Case) -> None:
+    """One node has two devices that can be had whole or in halves, another has one that is smaller than its half.
+
+    What is claimed of one of them leaves the rest of it, and all of the other. Pods wait for what is claimed until it
+    is released, and for what there never is.
+    """
+    here, there, *_ = case.nodes.names
+    parts = [part for model in "ab" for part in ((WHOLE, model, 4), (HALF, model, 2), (HALF, model, 2))]
+    case.dra.partition(here, {"a": 4, "b": 4}, *parts)
+    case.dra.partition(there, {"c": 1}, (HALF, "c", 2))
+    whole, half = case.dra.device_class(WHOLE), case.dra.device_class(HALF)
+    case.view.await_freshness()
+    first = case.pod(resourceClaims=[case.dra.claim(half, "a")])
+    case.expect_bound([first])
+    all_of_it = case.pod("all", resourceClaims=[case.dra.claim(whole, "a")])
+    too_small = case.pod("too-small", resourceClaims=[case.dra.claim(half, "c")])
+    case.expect_pending([all_of_it, too_small])
+    other = case.pod(resourceClaims=[case.dra.claim(whole, "b")])
+    case.expect_bound([other])
+    second, waits = (case.pod(resourceClaims=[case.dra.claim(half, model)]) for model in "ab")
+    case.expect_bound([second])
+    case.expect_pending([waits])
+    case.delete([other])
+    case.dra.await_released([other])
+    case.expect_bound([waits], case.deadlines.requeue)
+    case.delete([first, second])
+    case.dra.await_released([first, second])
+    case.expect_bound([all_of_it], case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/dra-capacity")
+def test_dra_capacity(case: Case) -> None:
+    """One node has a device that claims share by its memory of 4, another has one of 2 that they do not share.
+
+    Pods claim memory: an amount that is rounded up (3 to 4), no amount (for which 1 counts), and others. They wait for
+    what is claimed until it is released.
+    """
+    here, there, *_ = case.nodes.names
+    amounts = {"default": "1", "validValues": ["1", "2", "4"]}
+    shared = {MEMORY: {"value": "4", "requestPolicy": amounts}}
+    case.dra.publish(here, (FAST, "a"), allowMultipleAllocations=True, capacity=shared)
+    case.dra.publish(there, (SLOW, "a"), capacity={MEMORY: {"value": "2"}})
+    fast, slow = case.dra.device_class(FAST), case.dra.device_class(SLOW)
+    case.view.await_freshness()
+
+    def pod(device_class: str, amount: str = "") -> Pod:
+        asked: dict[str, Any] = {"capacity": {"requests": {MEMORY: amount}}} if amount else {}
+        return case.pod(resourceClaims=[case.dra.claim(device_class, "a", **asked)])
+
+    rounded_up, waits = pod(fast, "3"), pod(fast)
+    case.expect_bound([rounded_up])
+    case.expect_pending([waits, pod(slow, "3")])
+    case.delete([rounded_up])
+    case.dra.await_released([rounded_up])
+    case.expect_bound([waits], case.deadlines.requeue)
+    two = pod(fast, "2")
+    case.expect_bound([two])
+    waits = pod(fast, "2")
+    case.expect_pending([waits])
+    case.expect_bound([pod(fast, "1"), pod(slow, "1")])
+    exceeds = [pod(fast), pod(slow, "1")]
+    case.expect_pending(exceeds)
+    case.delete([two, *exceeds])
+    case.dra.await_released([two])
+    case.expect_bound([waits], case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/dra-conditions")
+def test_dra_conditions(case: Case) -> None:
+    """Two nodes have a device that its driver prepares once it is allocated, and before the pod is bound.
+
+    For the first pod it does so; for the second it reports a failure first, after which devices are allocated anew.
+    """
+    for node in case.nodes.names[:2]:
+        case.dra.publish(node, (FAST, "a"), bindingConditions=[PREPARED], bindingFailureConditions=[FAILED])
+    fast = case.dra.device_class(FAST)
+    case.view.await_freshness()
+    for reports in ([PREPARED], [FAILED, PREPARED]):
+        claim = case.dra.claim(fast, "a")
+        pod = case.pod(resourceClaims=[claim])
+        for condition in reports:
+            if case.dra.await_allocated(claim, case.deadlines.requeue):
+                case.fence()
+                case.dra.report(claim, condition)
+        case.expect_bound([pod], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/dra-extended")

@@ -9,6 +9,7 @@ import pytest
 
 from schedproof.candidate.subjects import Subject
 from schedproof.candidate.surroundings import RbacSpec
+from schedproof.clusters.nodes import CORDONED
 from schedproof.normalization.surfaces.scheduler import confined
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.exclusive import one_for_each_node
@@ -108,8 +109,18 @@ def test_requeue_taint_removed(case: Case) -> None:
 
 @pytest.mark.clause("core/requeue-uncordon")
 def test_requeue_uncordon(case: Case) -> None:
-    """A pod selects a cordoned node. Then the node is uncordoned."""
+    """A pod selects a cordoned node. Then the node is uncordoned. Another pod waits while all nodes are cordoned.
+
+    kube-scheduler tries the first one again after any change of a node's taints, since other nodes lack the label.
+    """
     requeue(case, {"unschedulable": True}, {"unschedulable": False})
+    for node in case.nodes.names:
+        case.nodes.change(node, unschedulable=True)
+    case.settle()
+    pod = case.pod("waits", cpu="100m")
+    case.expect_pending([pod], tolerations=[{"key": CORDONED, "operator": "Exists"}])
+    case.nodes.change(case.nodes.names[-1], unschedulable=False)
+    case.expect_bound([pod], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/requeue-label-changed")

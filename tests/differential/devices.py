@@ -1,6 +1,7 @@
 """Random devices: ResourceSlices, DeviceClasses, and ResourceClaims, some of which a pod uses.
 
-Some pods request devices as an extended resource, with claims or without.
+Some pods request devices as an extended resource, with claims or without. Some devices consume counters of their pool,
+and some can be allocated several times.
 """
 
 from __future__ import annotations
@@ -30,6 +31,14 @@ _CLASSES = [
     {"metadata": {"name": "red"}, "spec": {"selectors": [_cel(_RED)]}},
     {"metadata": {"name": "gpu"}, "spec": {"selectors": [_cel('device.driver == "gpu.example.com"')]}},
 ]
+_MEMORY = "example.com/memory"
+_POLICIES: Sequence[Manifest] = (
+    {}, {}, {"default": "1"}, {"default": "2", "validValues": ["1", "2", "4"]},
+    {"default": "2", "validRange": {"min": "1"}}, {"default": "1", "validRange": {"min": "1", "max": "4", "step": "2"}},
+    {"default": "500m", "validRange": {"min": "500m", "max": "3"}},
+)  # fmt: skip
+_AMOUNTS = ("0", "1", "1", "2", "3", "1500m", "5")
+_CONDITIONS = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
 _EXTENDED = "example.com/gpu"
 """Some nodes offer it themselves."""
 _BY_CLASS = (_EXTENDED, *(f"deviceclass.resource.kubernetes.io/{name}" for name in ("any", "red", "none")))
@@ -78,17 +87,55 @@ class DeviceWorlds:
         driver = self._random.choice(_DRIVERS)
         pool = {"name": name, "generation": 1, "resourceSliceCount": count}
         where = self._where(nodes)
+        counters = self._counters() if self._chance(0.5) else []
+        pool["resourceSliceCount"] = count + bool(counters)
         slices = [
             {
                 "metadata": {"name": f"{name}-{number}"},
                 "spec": {
                     "driver": driver, "pool": pool, **(where if self._chance(0.8) else self._where(nodes)),
-                    "devices": [self._device(f"d{number}{at}") for at in range(self._random.randint(0, 3))],
+                    "devices": [
+                        self._device(f"d{number}{at}", counters) for at in range(self._random.randint(0, 3))
+                    ],
                 },
             }
             for number in range(count)
         ]  # fmt: skip
+        for slice_ in slices:
+            if self._chance(0.1):
+                self._select_by_device(slice_["spec"], nodes)
+        if counters:
+            spec = {"driver": driver, "pool": pool, **self._where(nodes), "sharedCounters": counters}
+            slices.insert(self._random.randint(0, count), {"metadata": {"name": f"{name}-counters"}, "spec": spec})
         return slices if self._chance(0.95) else slices[1:]
+
+    def _select_by_device(self, spec: Manifest, nodes: Sequence[str]) -> None:
+        for field in ("nodeName", "allNodes", "nodeSelector"):
+            spec.pop(field, None)
+        spec["perDeviceNodeSelection"] = True
+        spec["devices"] = [{**device, **self._where(nodes)} for device in spec["devices"]]
+
+    def _counters(self) -> list[Manifest]:
+        return [
+            {
+                "name": f"set-{number}",
+                "counters": {name: {"value": self._random.choice("1123")} for name in ("slots", "memory")},
+            }
+            for number in range(self._random.choice((1, 1, 2)))
+        ]
+
+    def _consumption(self, counters: Sequence[Manifest]) -> list[Manifest]:
+        """What a device consumes of some of the counters; rarely of one that does not exist."""
+        if self._chance(0.2):
+            return []
+        names = ["slots", *(["memory"] if self._chance(0.5) else [])]
+        return [
+            {
+                "counterSet": each["name"] if self._chance(0.99) else "none",
+                "counters": {name: {"value": self._random.choice(("1", "1", "2", "500m"))} for name in names},
+            }
+            for each in counters[: self._random.choice((1, 2))]
+        ]
 
     def _where(self, nodes: Sequence[str]) -> Manifest:
         if self._chance(0.7):
@@ -100,7 +147,7 @@ class DeviceWorlds:
         term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": operator, "values": values}]}
         return {"nodeSelector": {"nodeSelectorTerms": [term]}}
 
-    def _device(self, name: str) -> Manifest:
+    def _device(self, name: str, counters: Sequence[Manifest]) -> Manifest:
         """A device; rarely without an attribute, on which a selector fails."""
         attributes = {
             "example.com/color": {"string": self._random.choice(_COLORS)},
@@ -110,7 +157,16 @@ class DeviceWorlds:
         if self._chance(0.01):
             attributes.popitem()
         taints = [self._taint() for _ in range(self._random.choice((0, 0, 0, 1, 2)))]
-        return {"name": name, "attributes": attributes, **({"taints": taints} if taints else {})}
+        device = {"name": name, "attributes": attributes, **({"taints": taints} if taints else {})}
+        if used := self._consumption(counters):
+            device["consumesCounters"] = used
+        if self._chance(0.4):
+            policy = self._random.choice(_POLICIES)
+            device["capacity"] = {_MEMORY: {"value": "4", **({"requestPolicy": policy} if policy else {})}}
+            device["allowMultipleAllocations"] = self._chance(0.7)
+        if self._chance(0.15):
+            device |= _CONDITIONS
+        return device
 
     def _taint(self) -> Manifest:
         effect = self._random.choice(("NoSchedule", "NoSchedule", "NoExecute", "None"))
@@ -158,6 +214,9 @@ class DeviceWorlds:
             wanted["selectors"] = selectors
         if tolerations := [self._toleration() for _ in range(self._random.choice((0, 0, 1, 2)))]:
             wanted["tolerations"] = tolerations
+        if self._chance(0.2):
+            name = _MEMORY if self._chance(0.95) else "example.com/none"
+            wanted["capacity"] = {"requests": {name: self._random.choice(_AMOUNTS)}}
         return wanted
 
     def _status(self, slices: Sequence[Manifest], nodes: Sequence[str], uid: str) -> Manifest:
@@ -167,10 +226,11 @@ class DeviceWorlds:
                 "request": "r0",
                 "driver": slice_["spec"]["driver"],
                 "pool": slice_["spec"]["pool"]["name"],
-                "device": name,
+                "device": device["name"],
+                **self._part(device),
             }
             for slice_ in slices
-            for name in (device["name"] for device in slice_["spec"]["devices"])
+            for device in slice_["spec"].get("devices") or ()
         ]
         status: Manifest = {"allocation": {"devices": {"results": self._random.sample(there, min(len(there), 2))}}}
         if self._chance(0.8):
@@ -180,7 +240,30 @@ class DeviceWorlds:
         count = self._random.choice((0, 1, 255, 256))
         mine = [{"resource": "pods", "name": "probe", "uid": uid}] if self._chance(0.3) else []
         status["reservedFor"] = [*mine, *consumers[: count - len(mine)]] if count else []
+        if self._chance(0.3):
+            self._prepare(status)
         return status
+
+    def _prepare(self, status: Manifest) -> None:
+        """Let devices have conditions, some of which their drivers have reported."""
+        for result in status["allocation"]["devices"]["results"]:
+            if self._chance(0.8):
+                result |= _CONDITIONS
+            if self._chance(0.8):
+                conditions = [
+                    {"type": kind, "status": self._random.choice(("True", "True", "False"))}
+                    for kind in ("ready", "failed", "other")
+                    if self._chance(0.6)
+                ]
+                device = {key: result[key] for key in ("driver", "pool", "device", "shareID") if key in result}
+                status.setdefault("devices", []).append({**device, "conditions": conditions})
+
+    def _part(self, device: Manifest) -> Manifest:
+        """What an allocation says about the part of a device that can be allocated several times."""
+        if not device.get("allowMultipleAllocations") or self._chance(0.03):
+            return {}
+        share = f"00000000-0000-4000-8000-{self._random.randrange(10**12):012}"
+        return {"shareID": share, "consumedCapacity": {_MEMORY: self._random.choice(("1", "2", "1500m"))}}
 
     def _use(self, pod: Manifest, claims: Sequence[Manifest]) -> None:
         used = self._random.sample(claims, min(len(claims), self._random.choice((1, 1, 2))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from .histories import CLAIMS, NAMESPACE, HistoryBuilder, told
@@ -36,13 +37,16 @@ def claim(
     pod: str = "",
     gone: bool = False,
     metadata: dict[str, Any] | None = None,
+    reported: Sequence[dict[str, Any]] = (),
+    **result: Any,
 ) -> None:
     """Store a claim for `count` devices.
 
-    `devices`: the allocated ones, as POOL/NAME; `pod`: the pod for which it is reserved.
+    `devices`: the allocated ones, as POOL/NAME; `pod`: the pod for which it is reserved; `reported`: what drivers
+    report of them; `result`: further fields of the allocation's results.
     """
     results = [
-        {"request": "wanted", "driver": DRIVER, "pool": pool, "device": device}
+        {"request": "wanted", "driver": DRIVER, "pool": pool, "device": device, **result}
         for pool, device in (device_path.split("/") for device_path in devices)
     ]
     status: dict[str, Any] = {}
@@ -50,6 +54,8 @@ def claim(
         here = {"key": "metadata.name", "operator": "In", "values": [results[0]["pool"]]}
         selector = {"nodeSelectorTerms": [{"matchFields": [here]}]}
         status["allocation"] = {"devices": {"results": results}, "nodeSelector": selector}
+    if reported:
+        status["devices"] = list(reported)
     if pod:
         status["reservedFor"] = [{"resource": "pods", "name": pod, "uid": h.uid(pod)}]
     request = {"name": "wanted", "exactly": {"deviceClassName": "any", "count": count}}
@@ -144,6 +150,51 @@ def test_device_allocated_twice_at_a_time_fails() -> None:
     pod(h)
     claim(h, "claim", "node-1/d0", "node-1/d0", count=2, pod="p")
     told(land(h).verdict(), "failed", "device-allocated-twice", "d0", "claim")
+
+
+def test_device_that_allows_it_is_shared_as_far_as_its_capacity_goes() -> None:
+    for amount, outcome in (("2", "passed"), ("3", "failed")):
+        h = HistoryBuilder(CASE, claims=CLAIMED)
+        store(h, "deviceclasses", "any", spec={})
+        policy = {"default": amount, "validRange": {"min": "1"}}
+        capacity = {"memory": {"value": "4", "requestPolicy": policy}}
+        devices = [{"name": "d0", "allowMultipleAllocations": True, "capacity": capacity}]
+        pool = {"name": "node-1", "generation": 1, "resourceSliceCount": 1}
+        store(h, "resourceslices", "s", spec={"driver": DRIVER, "nodeName": "node-1", "pool": pool, "devices": devices})
+        share = {"shareID": "x", "consumedCapacity": {"memory": amount}}
+        claim(h, "other", "node-1/d0", **share)
+        claim(h)
+        pod(h)
+        claim(h, "claim", "node-1/d0", pod="p", **share)
+        told(land(h).verdict(), outcome, *(["wrong-allocation", "too little"] if outcome == "failed" else []))
+
+
+def test_pod_is_bound_once_its_device_is_ready() -> None:
+    for status, outcome in (("True", "passed"), ("False", "failed")):
+        h = HistoryBuilder(CASE, claims=CLAIMED)
+        store(h, "deviceclasses", "any", spec={})
+        devices = [{"name": "d0", "bindingConditions": ["ready"]}]
+        pool = {"name": "node-1", "generation": 1, "resourceSliceCount": 1}
+        store(h, "resourceslices", "s", spec={"driver": DRIVER, "nodeName": "node-1", "pool": pool, "devices": devices})
+        claim(h)
+        pod(h)
+        told_by_driver = {"driver": DRIVER, "pool": "node-1", "device": "d0"}
+        reported = [{**told_by_driver, "conditions": [{"type": "ready", "status": status}]}]
+        claim(h, "claim", "node-1/d0", pod="p", bindingConditions=["ready"], reported=reported)
+        told(land(h).verdict(), outcome, *(["device-not-ready", "ready"] if outcome == "failed" else []))
+
+
+def test_devices_are_allocated_anew_after_a_failure() -> None:
+    h = published(node_1=1, node_2=1)
+    claim(h)
+    pod(h)
+    device = {"driver": DRIVER, "pool": "node-1", "device": "d0"}
+    reported = [{**device, "conditions": [{"type": "failed", "status": "True"}]}]
+    conditions = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+    reported[0]["conditions"].append({"type": "ready", "status": "True"})
+    claim(h, "claim", "node-1/d0", pod="p", reported=reported, **conditions)
+    h.expect("p", "bound")
+    told(h.verdict(), "failed", "failed-device-kept", "p", "failed")
 
 
 def test_device_may_be_allocated_again_after_its_release() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from schedproof.oracle.coverage import unmodelled
+from schedproof.oracle.devices import unready
 from schedproof.oracle.dra import Inventory, mistakes
 from schedproof.oracle.feasibility import check
 
@@ -197,23 +198,23 @@ def test_claims_and_slices_that_are_not_modelled_are_named() -> None:
     constrained["spec"]["devices"]["constraints"] = [{"matchAttribute": "example.com/color"}]
     assert gaps(inventory({"c": constrained}, pool("a", {}))) == ["ResourceClaim.spec.devices.constraints"]
     either = claim()
-    either["spec"]["devices"]["requests"][0] = {"name": "r", "firstAvailable": [{"name": "s", "capacity": {"x": 1}}]}
-    assert gaps(inventory({"c": either}, pool("a", {}))) == ["ResourceClaim.spec.devices.requests[].exactly.capacity"]
-    shared = pool("a", {}, nodeName="a", sharedCounters=[{}])
-    assert gaps(inventory({"c": claim()}, shared)) == ["ResourceSlice.spec.sharedCounters"]
+    either["spec"]["devices"]["requests"][0] = {"name": "r", "firstAvailable": [{"name": "s", "newer": {"x": 1}}]}
+    assert gaps(inventory({"c": either}, pool("a", {}))) == ["ResourceClaim.spec.devices.requests[].exactly.newer"]
+    newer = pool("a", {}, nodeName="a", newer=[{}])
+    assert gaps(inventory({"c": claim()}, newer)) == ["ResourceSlice.spec.newer"]
     slow = pool("a", {})
-    slow["spec"]["devices"][0]["bindingConditions"] = ["ready"]
-    assert gaps(inventory({"c": claim()}, slow)) == ["ResourceSlice.spec.devices[].bindingConditions"]
+    slow["spec"]["devices"][0]["newer"] = ["ready"]
+    assert gaps(inventory({"c": claim()}, slow)) == ["ResourceSlice.spec.devices[].newer"]
     newer = pool("a", {}, slices=2)
     newer["spec"]["pool"]["generation"] = 2
     assert gaps(inventory({"c": claim()}, pool("a", {}, slices=2), newer)) == [
         "several generations of pool a", "devices of one name in pool a"
     ]  # fmt: skip
     assert gaps(inventory({"c": claim()}, pool("a", {}), pool("a"))) == ["more ResourceSlices of pool a than it has"]
-    part = claim(allocation=allocation("a/d0"))
-    part["status"]["allocation"]["devices"]["results"][0]["shareID"] = "x"
-    assert gaps(inventory({"c": claim(), "d": part}, pool("a", {}))) == [
-        "ResourceClaim.status.allocation.devices.results[].shareID"
+    held = claim(allocation=allocation("a/d0"))
+    held["status"]["allocation"]["devices"]["results"][0]["newer"] = "x"
+    assert gaps(inventory({"c": claim(), "d": held}, pool("a", {}))) == [
+        "ResourceClaim.status.allocation.devices.results[].newer"
     ]
 
 
@@ -350,3 +351,202 @@ def test_a_tainted_device_is_for_requests_that_tolerate_it(
     asked = claim()
     asked["spec"]["devices"]["requests"][0]["exactly"]["tolerations"] = tolerations
     assert nodes_left(pod("c"), inventory({"c": asked}, tainted)) == (["a"] if fits else [])
+
+
+def partitioned(name: str, sizes: dict[str, int], *parts: tuple[str, int], slices: int = 2) -> tuple[Manifest, ...]:
+    """A pool of devices that consume so much of the counters `memory` of counter sets with these sizes."""
+
+    def memory(amount: int) -> Manifest:
+        return {"memory": {"value": str(amount)}}
+
+    counters = pool(name, slices=slices, nodeName=name)
+    counters["metadata"]["name"] = f"{name}-counters"
+    counters["spec"] |= {"sharedCounters": [{"name": key, "counters": memory(size)} for key, size in sizes.items()]}
+    devices = pool(name, *[{}] * len(parts), slices=slices)
+    for device, (key, amount) in zip(devices["spec"]["devices"], parts, strict=True):
+        device["consumesCounters"] = [{"counterSet": key, "counters": memory(amount)}]
+    return counters, devices
+
+
+def test_a_device_needs_what_is_left_of_the_counters_of_its_pool() -> None:
+    slices = partitioned("a", {"x": 4}, ("x", 4), ("x", 2), ("x", 2))
+    half = claim(allocation=allocation("a/d1", node="a"))
+    assert nodes_left(pod("c"), inventory({"c": claim()}, *slices)) == ["a"]
+    assert nodes_left(pod("c"), inventory({"c": claim(count=2)}, *slices)) == ["a"]
+    assert nodes_left(pod("c"), inventory({"c": claim(count=3)}, *slices)) == []
+    assert nodes_left(pod("c"), inventory({"c": claim(), "d": half}, *slices)) == ["a"]
+    assert nodes_left(pod("c"), inventory({"c": claim(count=2), "d": half}, *slices)) == []
+    both = partitioned("a", {"x": 2, "y": 2}, ("x", 2), ("x", 2), ("y", 2))
+    assert nodes_left(pod("c"), inventory({"c": claim(count=2)}, *both)) == ["a"]
+    assert (
+        nodes_left(pod("c"), inventory({"c": claim(count=2), "d": claim(allocation=allocation("a/d2"))}, *both)) == []
+    )
+
+
+def test_a_pool_gives_no_device_with_counters_if_it_has_none_of_them_or_has_given_too_much() -> None:
+    assert nodes_left(pod("c"), inventory({"c": claim()}, *partitioned("a", {"x": 4}, ("y", 1)))) == []
+    assert nodes_left(pod("c"), inventory({"c": claim()}, *partitioned("a", {"x": 4}, ("x", 1), slices=3))) == []
+    slices = partitioned("a", {"x": 1, "y": 1}, ("x", 2), ("y", 1))
+    too_much = claim(allocation=allocation("a/d0"))
+    assert nodes_left(pod("c"), inventory({"c": claim()}, *slices)) == ["a"]
+    assert nodes_left(pod("c"), inventory({"c": claim(), "d": too_much}, *slices)) == []
+
+
+def test_devices_of_a_slice_can_select_nodes_one_by_one() -> None:
+    slices = pool("p", {}, perDeviceNodeSelection=True)
+    slices["spec"]["devices"][0]["nodeName"] = "b"
+    assert nodes_left(pod("c"), inventory({"c": claim()}, slices)) == ["b"]
+
+
+def with_memory(size: str = "4", *, shared: bool = True, **policy: Any) -> Manifest:
+    """A pool with one device that has memory."""
+    slices = pool("a", {})
+    capacity = {"memory": {"value": size, **({"requestPolicy": policy} if policy else {})}}
+    slices["spec"]["devices"][0] |= {"capacity": capacity, "allowMultipleAllocations": shared}
+    return slices
+
+
+def part(amount: str | None, consumed: str | None = None, name: str = "memory") -> Manifest:
+    """A claim of a part of a device, allocated if it has `consumed` some."""
+    status = {"allocation": allocation("a/d0", node="a")} if consumed else {}
+    asked = claim(**status)
+    if amount is not None:
+        asked["spec"]["devices"]["requests"][0]["exactly"]["capacity"] = {"requests": {name: amount}}
+    for result in asked["status"]["allocation"]["devices"]["results"] if consumed else ():
+        result |= {"shareID": "00000000-0000-4000-8000-000000000000", "consumedCapacity": {"memory": consumed}}
+    return asked
+
+
+VALUES: Manifest = {"default": "1", "validValues": ["1", "2", "4"]}
+RANGE: Manifest = {"default": "1", "validRange": {"min": "1", "max": "3", "step": "2"}}
+
+
+@pytest.mark.parametrize(
+    ("policy", "amount", "used", "fits"),
+    [
+        ({}, "2", "2", True),
+        ({}, "3", "2", False),
+        ({}, "0", "4", True),
+        ({}, None, "1", False),
+        (VALUES, None, "3", True),
+        (VALUES, "3", "1", False),
+        (VALUES, "1500m", "2", True),
+        (VALUES, "5", "1", False),
+        (RANGE, "0", "3", True),
+        (RANGE, "2", "1", True),
+        (RANGE, "2", "2", False),
+        (RANGE, "4", "0", False),
+        ({"default": "1", "validRange": {"min": "1"}}, "1500m", "2500m", True),
+    ],
+)
+def test_a_shared_device_gives_what_is_left_of_its_capacity(
+    policy: Manifest, amount: str | None, used: str, fits: bool
+) -> None:
+    there = inventory({"c": part(amount), "d": part(None, used)}, with_memory(**policy))
+    assert nodes_left(pod("c"), there) == (["a"] if fits else [])
+
+
+def test_a_device_that_is_not_shared_needs_the_capacity_as_well() -> None:
+    for amount, name, fits in (("4", "memory", True), ("5", "memory", False), ("1", "other", False)):
+        there = inventory({"c": part(amount, name=name)}, with_memory(shared=False))
+        assert nodes_left(pod("c"), there) == (["a"] if fits else [])
+    taken = inventory({"c": part("1"), "d": claim(allocation=allocation("a/d0"))}, with_memory(shared=False))
+    assert nodes_left(pod("c"), taken) == []
+
+
+def test_claims_of_one_pod_share_a_device() -> None:
+    for second, fits in (("2", True), ("3", False)):
+        there = inventory({"c": part("2"), "d": part(second)}, with_memory())
+        assert nodes_left(pod("c", "d"), there) == (["a"] if fits else [])
+    assert nodes_left(pod("c"), inventory({"c": claim(count=2)}, with_memory(**VALUES))) == []
+
+
+def test_a_shared_device_consumes_counters_once() -> None:
+    counters, devices = partitioned("a", {"x": 1}, ("x", 1))
+    devices["spec"]["devices"][0] |= with_memory()["spec"]["devices"][0]
+    there = inventory({"c": part("1"), "d": part("1"), "e": part(None, "1")}, counters, devices)
+    assert nodes_left(pod("c", "d"), there) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "other", "said"),
+    [
+        (part("2", "2"), "2", ""),
+        (part("2", "2"), "3", "too little"),
+        (part("3", "3"), "0", "consumedCapacity of 3 (memory) instead of 4 (memory)"),
+        (claim(allocation=allocation("a/d0")), "0", "without a shareID"),
+        (part("5", "5"), "0", "less capacity"),
+    ],
+)
+def test_a_share_is_compared_with_the_request_and_the_capacity(asked: Manifest, other: str, said: str) -> None:
+    there = inventory({"c": asked, "d": part(None, other)}, with_memory(**VALUES))
+    found = " ".join(mistakes({**asked, "metadata": there.claims["default/c"]["metadata"]}, there, NODES[0]))
+    assert said in found
+    assert bool(said) == bool(found)
+
+
+def test_a_device_that_is_not_shared_has_no_share() -> None:
+    asked = part("4", "4")
+    assert "with a shareID" in " ".join(mistakes(asked, inventory({"c": asked}, with_memory(shared=False)), NODES[0]))
+
+
+def test_an_allocation_beyond_the_counters_is_a_mistake() -> None:
+    slices = partitioned("a", {"x": 4}, ("x", 4), ("x", 2))
+    asked = claim(allocation=allocation("a/d0"))
+    assert list(mistakes(asked, inventory({"c": asked}, *slices), NODES[0])) == []
+    there = inventory({"c": asked, "d": claim(allocation=allocation("a/d1"))}, *slices)
+    assert "too little" in " ".join(mistakes(asked, there, NODES[0]))
+
+
+CONDITIONS = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+
+
+def prepared(**reported: str) -> Manifest:
+    """A claim with a device whose driver has reported these conditions."""
+    found = claim(allocation=allocation("a/d0", node="a"))
+    (result,) = found["status"]["allocation"]["devices"]["results"]
+    result |= CONDITIONS
+    conditions = [{"type": kind, "status": value} for kind, value in reported.items()]
+    device = {key: result[key] for key in ("driver", "pool", "device")}
+    found["status"]["devices"] = [{**device, "conditions": conditions}] if reported else []
+    return found
+
+
+@pytest.mark.parametrize(
+    ("reported", "wrong", "fits"),
+    [
+        ({}, "ready", True),
+        ({"ready": "True"}, "", True),
+        ({"ready": "False"}, "ready", True),
+        ({"ready": "True", "failed": "False"}, "", True),
+        ({"ready": "True", "failed": "True"}, "failed", False),
+        ({"failed": "True"}, "ready", False),
+    ],
+)
+def test_a_claim_is_ready_once_the_drivers_of_its_devices_say_so(
+    reported: dict[str, str], wrong: str, fits: bool
+) -> None:
+    found = prepared(**reported)
+    assert wrong in unready(found)
+    assert bool(wrong) == bool(unready(found))
+    assert nodes_left(pod("c"), inventory({"c": found}, pool("a", {}))) == (["a"] if fits else [])
+
+
+def test_an_allocation_has_the_conditions_of_its_device() -> None:
+    slow = pool("a", {})
+    slow["spec"]["devices"][0] |= CONDITIONS
+    assert list(mistakes(prepared(), inventory({"c": prepared()}, slow), NODES[0])) == []
+    asked = claim(allocation=allocation("a/d0", node="a"))
+    (found,) = mistakes(asked, inventory({"c": asked}, slow), NODES[0])
+    assert "bindingConditions" in found
+
+
+def test_a_fractional_step_of_capacity_is_not_modelled() -> None:
+    slices = with_memory(default="1", validRange={"min": "500m", "step": "500m"})
+    assert gaps(inventory({"c": claim()}, slices)) == ["a fractional step of capacity"]
+
+
+def test_very_many_ways_to_share_devices_are_not_modelled() -> None:
+    slices = partitioned("a", {"x": 40}, *[("x", 1)] * 30)
+    (found,) = gaps(inventory({"c": claim(count=15)}, *slices))
+    assert "ways to share" in found

@@ -48,6 +48,38 @@ def test_devices_of_a_node_are_a_pool_of_their_own(world: World, devices: DraCha
         ] == [("device-0", "gpu", "a"), ("device-1", "gpu", "b")]
 
 
+def test_parts_of_a_model_share_its_counters(world: World, devices: DraChanges) -> None:
+    with world.changed_back(devices.undo):
+        devices.partition("node-1", {"a": 4, "b": 2}, ("whole", "a", 4), ("half", "a", 2), ("whole", "b", 2))
+        slices = [world.server.read("resourceslices", name)["spec"] for name in world.server.names("resourceslices")]
+        (counters,), (parts,) = ([spec for spec in slices if field in spec] for field in ("sharedCounters", "devices"))
+        assert counters["pool"] == parts["pool"]
+        assert counters["pool"]["resourceSliceCount"] == 2
+        assert [
+            (each["name"], each["counters"]["memory"]["value"]) for each in counters["sharedCounters"]
+        ] == [("a", "4"), ("b", "2")]  # fmt: skip
+        assert [
+            (used["counterSet"], used["counters"]["memory"]["value"])
+            for device in parts["devices"]
+            for used in device["consumesCounters"]
+        ] == [("a", "4"), ("a", "2"), ("b", "2")]
+
+
+def test_a_driver_reports_conditions_of_allocated_devices(world: World, devices: DraChanges) -> None:
+    soon = dataclasses.replace(CLAIM_RELEASED, seconds=0.3)
+    claim = {"resourceClaimName": claim_of(world)}
+    assert not devices.await_allocated(claim, soon)
+    device = {"driver": DRIVER, "pool": "p", "device": "d"}
+    allocation = {"devices": {"results": [{**device, "request": "wanted"}]}}
+    claim = {"resourceClaimName": claim_of(world, allocation=allocation)}
+    assert devices.await_allocated(claim, soon)
+    devices.report(claim, "ready")
+    (reported,) = world.server.read("resourceclaims", claim["resourceClaimName"], NAMESPACE)["status"]["devices"]
+    assert device.items() <= reported.items()
+    assert [(told["type"], told["status"]) for told in reported["conditions"]] == [("ready", "True")]
+    assert not devices.await_allocated(claim, soon)
+
+
 def test_a_class_and_a_claim_select_by_kind_and_model(world: World, devices: DraChanges) -> None:
     with world.changed_back(devices.undo):
         name = devices.device_class("gpu")

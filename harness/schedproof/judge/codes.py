@@ -134,6 +134,11 @@ CODES: Mapping[str, Code] = {
         "a device was allocated to two claims at the same time",
         "count the devices of all claims that are allocated or being allocated",
     ),
+    "device-not-ready": Code(
+        "a pod was bound before the driver of its device had prepared it, or although it could not",
+        "wait for bindingConditions in the claim's status.devices before the Binding, and allocate anew if one of "
+        "bindingFailureConditions is true",
+    ),
     "does-not-start": Code(
         "the candidate does not start",
         "check the last log lines, and try the command of candidate.yaml by hand",
@@ -166,6 +171,11 @@ CODES: Mapping[str, Code] = {
         "a pod was bound before its status told which devices its containers get for an extended resource",
         "write the ResourceClaim and each container's request to status.extendedResourceClaimStatus before the pod is "
         "bound (plugin DynamicResources)",
+    ),
+    "failed-device-kept": Code(
+        "a pod waits for a device that its driver could not prepare",
+        "if one of bindingFailureConditions is true in the claim's status.devices, remove the claim's allocation, its "
+        "reservedFor and devices, and schedule the pod again",
     ),
     "false-bind-success": Code(
         "bind responded without an error, but the pod is not on the node of the call",
@@ -576,7 +586,7 @@ CODES: Mapping[str, Code] = {
     "wrong-allocation": Code(
         "a pod was bound whose ResourceClaim had devices that do not match its request, or are on other nodes",
         "allocate devices of the request's class and selectors, on the pod's node: of the first alternative that is "
-        "free there, and without taints that the request does not tolerate",
+        "free there, without taints that the request does not tolerate, and with enough left of counters and capacity",
     ),
     "wrong-arg-accepted": Code(
         "the scheduler starts with an arg that is unknown, or of another type",

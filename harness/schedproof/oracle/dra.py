@@ -4,8 +4,9 @@ right.
 Rules: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/, the plugin
 DynamicResources, and k8s.io/dynamic-resource-allocation/structured. They cover claims that request exact numbers of
 devices, by device classes and by selectors that compare attributes with constants, also as a list of alternatives
-(KEP-4816); taints of devices (KEP-5055); and extended resources that a DeviceClass stands for (KEP-5004). `gaps` names
-the rest.
+(KEP-4816); taints of devices (KEP-5055); counters that devices share (KEP-4815), and devices that allocations share
+(KEP-5075); devices that are prepared before a pod is bound (KEP-5007); and extended resources that a DeviceClass stands
+for (KEP-5004). `gaps` names the rest.
 """
 
 from __future__ import annotations
@@ -16,21 +17,33 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from fractions import Fraction
 
 from schedproof.oracle.affinity import selects_node
+from schedproof.oracle.devices import (
+    Device,
+    DeviceId,
+    Unknown,
+    Use,
+    device_of,
+    devices_of,
+    failure,
+    has_fractional_step,
+    is_usable,
+    use_of,
+)
 from schedproof.oracle.manifest import Manifest, full_name, identity, is_owned, namespace, spec, status
+from schedproof.oracle.quantity import parse_quantity
 from schedproof.oracle.resources import allocatable, needed
-from schedproof.oracle.taints import tolerates
-
-DeviceId: TypeAlias = tuple[str, str, str]
-"""Driver, pool and name of a device, which identify it."""
 
 _MOST_CONSUMERS = 256
 """The largest number of consumers of a claim (ResourceClaimStatus.reservedFor)."""
 
 _MOST_COMBINATIONS = 1000
 """Of alternatives of a pod's claims, which the oracle tries one by one."""
+
+_MOST_WAYS = 100_000
+"""To choose devices that are shared, or that share counters, which the oracle tries one by one, too."""
 
 _OF_EXTENDED_RESOURCES = "resource.kubernetes.io/extended-resource-claim"
 """The annotation of a claim that the scheduler has made for the extended resources of a pod."""
@@ -39,66 +52,22 @@ IMPLICIT = "deviceclass.resource.kubernetes.io/"
 
 _CLAIM = {"config", "requests"}
 _REQUEST = {"exactly", "firstAvailable", "name"}
-_WANTED = {"allocationMode", "count", "deviceClassName", "name", "selectors", "tolerations"}
+_WANTED = {"allocationMode", "capacity", "count", "deviceClassName", "name", "selectors", "tolerations"}
 _CLASS = {"config", "extendedResourceName", "selectors"}
-_SLICE = {"allNodes", "devices", "driver", "nodeName", "nodeSelector", "pool"}
-_DEVICE = {"attributes", "capacity", "name", "taints"}
-_RESULT = {"device", "driver", "pool", "request", "tolerations"}
+_WHERE = {"allNodes", "nodeName", "nodeSelector"}
+_SLICE = _WHERE | {"devices", "driver", "perDeviceNodeSelection", "pool", "sharedCounters"}
+_CONDITIONS = {"bindingConditions", "bindingFailureConditions"}
+_DEVICE = (
+    _WHERE
+    | _CONDITIONS
+    | {"allowMultipleAllocations", "attributes", "bindsToNode", "capacity", "consumesCounters", "name", "taints"}
+)
+_RESULT = _CONDITIONS | {"consumedCapacity", "device", "driver", "pool", "request", "shareID", "tolerations"}
 
 _COMPARISON = re.compile(
     r'\s*device\.(?:(?P<driver>driver)|attributes\["(?P<domain>[^"\\]+)"\]\.(?P<attribute>\w+))'
     r'\s*==\s*(?P<value>"[^"\\]*"|-?\d+|true|false)\s*'
 )
-_NUMBER = re.compile(r"-?\d+")
-
-
-class _Unknown(Exception):  # noqa: N818 - no error: a selector that is not modelled
-    """The result of a selector for a device cannot be determined."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _Device:
-    id: DeviceId
-    attributes: Mapping[str, Mapping[str, Any]]
-    taints: Sequence[Manifest]
-    slice: Manifest
-
-    def tolerated_by(self, wanted: Manifest) -> bool:
-        """Whether what is wanted tolerates each taint that keeps pods off: tolerations match as those of pods do."""
-        tolerations = wanted.get("tolerations") or ()
-        return all(
-            any(tolerates(toleration, taint) for toleration in tolerations)
-            for taint in self.taints
-            if taint.get("effect") in ("NoSchedule", "NoExecute")
-        )
-
-    def reaches(self, node: Manifest) -> bool:
-        """Whether it can be used on a node."""
-        where = spec(self.slice)
-        if where.get("nodeName"):
-            return bool(where["nodeName"] == node["metadata"]["name"])
-        terms = (where.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
-        return bool(where.get("allNodes")) or any(selects_node(term, node) for term in terms)
-
-    def compares(self, comparison: re.Match[str]) -> bool:
-        """Whether the attribute or capacity of a comparison has the compared value.
-
-        Raises:
-            _Unknown: it does not exist, or has another type: an error of CEL.
-        """
-        text = comparison["value"]
-        wanted: object = text.strip('"') if text[0] == '"' else int(text) if _NUMBER.fullmatch(text) else text == "true"
-        if comparison["driver"]:
-            found: object = self.id[0]
-        else:
-            domain, name = comparison["domain"], comparison["attribute"]
-            # A name without a domain is in that of its driver.
-            short = self.attributes.get(name, {}) if domain == self.id[0] else {}
-            value = self.attributes.get(f"{domain}/{name}", short)
-            found = next((value[kind] for kind in ("string", "int", "bool") if kind in value), None)
-        if type(found) is not type(wanted):
-            raise _Unknown
-        return found == wanted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,12 +78,11 @@ class Inventory:
     slices: Mapping[str, Manifest]
     classes: Mapping[str, Manifest]
 
-    def devices(self) -> Iterator[_Device]:
-        """All devices of complete pools: devices of other pools cannot be allocated."""
+    def devices(self) -> Iterator[Device]:
+        """All devices of usable pools: devices of other pools cannot be allocated."""
         for found in self.pools().values():
-            if len(found) == spec(found[0])["pool"].get("resourceSliceCount"):
-                for slice_ in found:
-                    yield from _devices(slice_)
+            if is_usable(found):
+                yield from devices_of(found)
 
     def pools(self) -> dict[tuple[str, str], list[Manifest]]:
         """The slices of each pool, by driver and name."""
@@ -123,15 +91,20 @@ class Inventory:
             pools[spec(slice_)["driver"], spec(slice_)["pool"]["name"]].append(slice_)
         return pools
 
-    def taken(self) -> set[DeviceId]:
-        """The devices that are allocated to claims."""
-        return {device for claim in self.claims.values() for device in allocated(claim)}
+    def published(self) -> dict[DeviceId, Device]:
+        """All devices of ResourceSlices."""
+        return {device.id: device for found in self.pools().values() for device in devices_of(found)}
 
-    def selects(self, wanted: Manifest, device: _Device) -> bool:
+    def use(self, *, beside: str = "") -> Use:
+        """What is allocated to claims, apart from the claim with this `namespace/name`."""
+        claims = (claim for name, claim in self.claims.items() if name != beside)
+        return use_of([result for claim in claims for result in _results(claim)], self.published())
+
+    def selects(self, wanted: Manifest, device: Device) -> bool:
         """Whether a device is what is `wanted`, one of a request's `choices`: by its class, its selectors, its taints.
 
         Raises:
-            _Unknown: that is not modelled.
+            Unknown: that is not modelled.
         """
         device_class = self.classes.get(wanted.get("deviceClassName", ""))
         if device_class is None:
@@ -139,22 +112,24 @@ class Inventory:
         selectors = (*(spec(device_class).get("selectors") or ()), *(wanted.get("selectors") or ()))
         return all(_holds(selector, device) for selector in selectors) and device.tolerated_by(wanted)
 
-    def can_meet(self, requests: Sequence[Manifest], devices: Sequence[_Device]) -> bool:
-        """Whether each request can have devices of its own among these, by one of its `choices`.
+    def can_meet(self, requests: Sequence[Manifest], devices: Sequence[Device], use: Use) -> bool:
+        """Whether each request can have its devices among these, by one of its `choices`, beside what is in use.
 
         Raises:
-            _Unknown: that is not modelled.
+            Unknown: that is not modelled.
         """
-        return any(self._matches(wanted, devices) for wanted in itertools.product(*map(choices, requests)))
+        return any(self._matches(wanted, devices, use) for wanted in itertools.product(*map(choices, requests)))
 
-    def _matches(self, wanted: Iterable[Manifest], devices: Sequence[_Device]) -> bool:
-        suiting = [
-            [at for at, device in enumerate(devices) if self.selects(each, device)]
+    def _matches(self, wanted: Iterable[Manifest], devices: Sequence[Device], use: Use) -> bool:
+        asked = [
+            (each, [device for device in devices if self.selects(each, device) and use.plus(device, each)])
             for each in wanted
-            for _ in range(_count(each))
         ]
-        given: dict[int, int] = {}
-        return all(_give(asker, suiting, given, set()) for asker in range(len(suiting)))
+        if any(device.is_shared or device.consumes for _, suiting in asked for device in suiting):
+            return _share_out([(each, suiting, _count(each)) for each, suiting in asked], use)
+        ids = [[device.id for device in suiting] for each, suiting in asked for _ in range(_count(each))]
+        given: dict[DeviceId, int] = {}
+        return all(_give(asker, ids, given, set()) for asker in range(len(ids)))
 
     def classes_of(self, resource: str) -> list[str]:
         """The DeviceClasses that an extended resource stands for."""
@@ -176,13 +151,6 @@ def not_offered(extended: Mapping[str, Manifest], node: Manifest) -> dict[str, M
     return {resource: request for resource, request in extended.items() if not offered.get(resource)}
 
 
-def _devices(resource_slice: Manifest) -> Iterator[_Device]:
-    where = spec(resource_slice)
-    for device in where.get("devices") or ():
-        name = (where["driver"], where["pool"]["name"], device["name"])
-        yield _Device(name, device.get("attributes") or {}, device.get("taints") or (), resource_slice)
-
-
 class ClaimedDevices:
     """The devices of one pod's claims and extended resources, as far as they decide where the pod can go."""
 
@@ -193,7 +161,8 @@ class ClaimedDevices:
         self._extended: dict[str, Manifest] = {}
         self._claimed = False
         """Whether a claim for the extended resources exists already."""
-        self._free: list[_Device] = []
+        self._devices: list[Device] = []
+        self._use = Use()
         self._inventory = inventory
         if inventory is None:
             return
@@ -202,15 +171,14 @@ class ClaimedDevices:
         self._extended = extended_requests(pod, inventory)
         self._claimed = extended_claim(pod, inventory) is not None
         if self._waiting or self._extended:
-            taken = inventory.taken()
-            self._free = [device for device in inventory.devices() if device.id not in taken]
+            self._devices, self._use = list(inventory.devices()), inventory.use()
 
     def _take(self, name: str, claim: Manifest | None, inventory: Inventory) -> None:
         if claim is None:
             self._everywhere.append(f"claim {name} does not exist")
         elif claim["metadata"].get("deletionTimestamp"):
             self._everywhere.append(f"claim {name} is being deleted")
-        elif _is_allocated(claim):
+        elif is_allocated(claim):
             self._allocated.append(claim)
         elif missing := inventory.missing_classes(claim):
             self._everywhere.append(f"DeviceClass {missing[0]} of claim {name} does not exist")
@@ -225,6 +193,8 @@ class ClaimedDevices:
             terms = (selector or {}).get("nodeSelectorTerms") or ()
             if selector is not None and not any(selects_node(term, node) for term in terms):
                 yield f"claim {full_name(claim)} is allocated to devices that this node cannot use"
+            if failed := failure(claim):
+                yield f"claim {full_name(claim)} is to be allocated anew: {failed}"
         extended = {} if self._claimed else not_offered(self._extended, node)
         requests = [*(request for claim in self._waiting for request in _requests(claim)), *extended.values()]
         if requests and not self._can_be_met(node, requests):
@@ -239,12 +209,13 @@ class ClaimedDevices:
     def _can_be_met(self, node: Manifest, requests: Sequence[Manifest]) -> bool:
         assert self._inventory is not None
         try:
-            return self._inventory.can_meet(requests, [device for device in self._free if device.reaches(node)])
-        except _Unknown:
+            here = [device for device in self._devices if device.reaches(node)]
+            return self._inventory.can_meet(requests, here, self._use)
+        except Unknown:
             return False  # which `gaps` tells
 
 
-def _give(asker: int, choices: Sequence[Sequence[int]], given: dict[int, int], tried: set[int]) -> bool:
+def _give(asker: int, choices: Sequence[Sequence[DeviceId]], given: dict[DeviceId, int], tried: set[DeviceId]) -> bool:
     """Give the request one of its choices, and the request that has it another one, if that is possible."""
     for choice in choices[asker]:
         if choice not in tried:
@@ -253,6 +224,20 @@ def _give(asker: int, choices: Sequence[Sequence[int]], given: dict[int, int], t
                 given[choice] = asker
                 return True
     return False
+
+
+def _share_out(asked: Sequence[tuple[Manifest, Sequence[Device], int]], use: Use) -> bool:
+    """Whether each request can have its number of different devices, in any order, beside what is in use."""
+    if not asked:
+        return True
+    (wanted, suiting, count), *others = asked
+    if count == 0:
+        return _share_out(others, use)
+    return any(
+        (then := use.plus(device, wanted)) is not None
+        and _share_out([(wanted, suiting[at:], count - 1), *others], then)
+        for at, device in enumerate(suiting, 1)
+    )
 
 
 def choices(request: Manifest) -> list[Manifest]:
@@ -307,9 +292,7 @@ def extended_requests(pod: Manifest, inventory: Inventory) -> dict[str, Manifest
 def allocated(claim: Manifest) -> list[DeviceId]:
     """The devices that are allocated to a claim exclusively."""
     return [
-        (result["driver"], result["pool"], result["device"])
-        for result in _results(claim)
-        if not result.get("adminAccess")
+        device_of(result) for result in _results(claim) if not result.get("adminAccess") and not result.get("shareID")
     ]
 
 
@@ -329,22 +312,34 @@ def _results(claim: Manifest) -> Sequence[Manifest]:
     return devices.get("results") or ()
 
 
-def _is_allocated(claim: Manifest) -> bool:
+def is_allocated(claim: Manifest) -> bool:
     return bool(status(claim).get("allocation"))
 
 
 def is_reserved(claim: Manifest, pod: Manifest) -> bool:
     """Whether a claim is allocated, and reserved for a pod."""
     consumers = status(claim).get("reservedFor") or ()
-    return _is_allocated(claim) and any(consumer.get("uid") == identity(pod) for consumer in consumers)
+    return is_allocated(claim) and any(consumer.get("uid") == identity(pod) for consumer in consumers)
 
 
 def mistakes(claim: Manifest, inventory: Inventory, node: Manifest) -> Iterator[str]:
     """What is wrong with the allocation of a claim, for a pod on a node; each as a phrase about the claim."""
-    devices = {
-        device.id: device for found in inventory.pools().values() for slice_ in found for device in _devices(slice_)
-    }
+    yield from _miscounted(claim)
     wanted = {each["name"]: each for request in _requests(claim) for each in choices(request)}
+    devices, use = inventory.published(), inventory.use(beside=full_name(claim))
+    for result in _results(claim):
+        device, each = devices.get(device_of(result)), wanted.get(result["request"])
+        wrong = "which is in no ResourceSlice" if device is None else _wrong(result, device, each, inventory, node)
+        if not wrong and device is not None and each is not None:
+            more = use.plus(device, each)
+            wrong = "" if more else "while other allocations leave too little of it, or of the counters of its pool"
+            use = more or use
+        if wrong:
+            yield f"has device {'/'.join(device_of(result))}, {wrong}"
+    yield from _overlooked(claim, inventory, node)
+
+
+def _miscounted(claim: Manifest) -> Iterator[str]:
     given = collections.Counter(result["request"] for result in _results(claim))
     for request in _requests(claim):
         used = [each for each in choices(request) if given[each["name"]]] or choices(request)[:1]
@@ -353,17 +348,31 @@ def mistakes(claim: Manifest, inventory: Inventory, node: Manifest) -> Iterator[
         for each in used:
             if given[each["name"]] != _count(each):
                 yield f"has {given[each['name']]} instead of {_count(each)} devices for its request {each['name']}"
-    for result in _results(claim):
-        where = "/".join(key := (result["driver"], result["pool"], result["device"]))
-        if (device := devices.get(key)) is None:
-            yield f"has device {where}, which is in no ResourceSlice"
-        elif not device.reaches(node):
-            yield f"has device {where}, which cannot be used on {node['metadata']['name']}"
-        elif result["request"] in wanted and not device.tolerated_by(wanted[result["request"]]):
-            yield f"has device {where}, with a taint that its request {result['request']} does not tolerate"
-        elif result["request"] not in wanted or not inventory.selects(wanted[result["request"]], device):
-            yield f"has device {where}, which its request {result['request']} does not select"
-    yield from _overlooked(claim, inventory, node)
+
+
+def _wrong(result: Manifest, device: Device, wanted: Manifest | None, inventory: Inventory, node: Manifest) -> str:
+    """Why a device is not one for the request of a result, on a node: a relative clause; "" if it is."""
+    request = result["request"]
+    if not device.reaches(node):
+        return f"which cannot be used on {node['metadata']['name']}"
+    if wanted is not None and not device.tolerated_by(wanted):
+        return f"with a taint that its request {request} does not tolerate"
+    if wanted is None or not inventory.selects(wanted, device):
+        return f"which its request {request} does not select"
+    if (share := device.share(wanted)) is None:
+        return f"which has less capacity than its request {request} asks for"
+    if bool(result.get("shareID")) != device.is_shared:
+        return "without a shareID" if device.is_shared else "with a shareID, although it is not shared"
+    consumed = {name: parse_quantity(amount) for name, amount in (result.get("consumedCapacity") or {}).items()}
+    if device.is_shared and consumed != share:
+        return f"with a consumedCapacity of {_told(consumed)} instead of {_told(share)}"
+    copied = ("bindingConditions", "bindingFailureConditions")
+    missing = [each for each in copied if (result.get(each) or []) != (device.fields.get(each) or [])]
+    return f"without the {missing[0]} of its ResourceSlice" if missing else ""
+
+
+def _told(shares: Mapping[str, Fraction]) -> str:
+    return ", ".join(f"{float(amount):g} ({name})" for name, amount in sorted(shares.items())) or "nothing"
 
 
 def _overlooked(claim: Manifest, inventory: Inventory, node: Manifest) -> Iterator[str]:
@@ -375,10 +384,10 @@ def _overlooked(claim: Manifest, inventory: Inventory, node: Manifest) -> Iterat
     used = {result["request"] for result in _results(claim)}
     if len(requests := _requests(claim)) != 1 or not used or len(status(claim).get("reservedFor") or ()) > 1:
         return
-    taken = inventory.taken() - set(allocated(claim))
-    free = [device for device in inventory.devices() if device.id not in taken and device.reaches(node)]
+    here = [device for device in inventory.devices() if device.reaches(node)]
+    use = inventory.use(beside=full_name(claim))
     for each in itertools.takewhile(lambda each: each["name"] not in used, choices(requests[0])):
-        if inventory.can_meet([{"name": each["name"], "exactly": each}], free):
+        if inventory.can_meet([{"name": each["name"], "exactly": each}], here, use):
             yield f"has devices for {', '.join(sorted(used))}, while the node had free ones for {each['name']}"
             return
 
@@ -389,8 +398,11 @@ def gaps(pod: Manifest, inventory: Inventory) -> Iterator[str]:
     extended = extended_requests(pod, inventory)
     if not claims and not extended:
         return
-    if math.prod(len(choices(request)) for claim in claims for request in _requests(claim)) > _MOST_COMBINATIONS:
+    requests = [request for claim in claims for request in _requests(claim)]
+    if math.prod(len(choices(request)) for request in requests) > _MOST_COMBINATIONS:
         yield f"more than {_MOST_COMBINATIONS} combinations of alternatives"
+    if _ways_to_share([*requests, *extended.values()], inventory) > _MOST_WAYS:
+        yield f"more than {_MOST_WAYS} ways to share devices"
     for claim in claims:
         yield from _unmodelled_claim(claim, pod, inventory)
     for resource, request in extended.items():
@@ -403,6 +415,16 @@ def gaps(pod: Manifest, inventory: Inventory) -> Iterator[str]:
         for result in _results(holder):
             yield from _beyond(result, _RESULT, "ResourceClaim.status.allocation.devices.results[]")
     yield from _unmodelled_slices(inventory)
+
+
+def _ways_to_share(requests: Sequence[Manifest], inventory: Inventory) -> int:
+    """At most so many choices of devices are tried on a node; 0 if no device is shared, nor a counter."""
+    devices = list(inventory.devices())
+    if not any(device.is_shared or device.consumes for device in devices):
+        return 0
+    by_node = collections.Counter(spec(device.slice).get("nodeName", "") for device in devices)
+    most = by_node.pop("", 0) + max(by_node.values(), default=0)
+    return math.prod(sum(math.comb(most, _count(each)) for each in choices(request)) for request in requests)
 
 
 def _unmodelled_claim(claim: Manifest, pod: Manifest, inventory: Inventory) -> Iterator[str]:
@@ -424,7 +446,7 @@ def _unmodelled_request(request: Manifest, inventory: Inventory) -> Iterator[str
         try:
             for device in inventory.devices():
                 inventory.selects(each, device)
-        except _Unknown:
+        except Unknown:
             yield f"the selectors of request {each['name']}"
 
 
@@ -442,6 +464,9 @@ def _unmodelled_slices(inventory: Inventory) -> Iterator[str]:
             yield from _beyond(spec(slice_), _SLICE, "ResourceSlice.spec")
             for device in spec(slice_).get("devices") or ():
                 yield from _beyond(device, _DEVICE, "ResourceSlice.spec.devices[]")
+                if any(has_fractional_step(capacity) for capacity in (device.get("capacity") or {}).values()):
+                    # Kubernetes 1.36 rounds it to whole numbers, and 1.37 does not (DRAFractionalCapacityRange).
+                    yield "a fractional step of capacity"
 
 
 def _beyond(fields: Manifest, modelled: set[str], where: str) -> Iterator[str]:
@@ -457,23 +482,23 @@ def _count(wanted: Manifest) -> int:
     return int(wanted.get("count") or 1)
 
 
-def _holds(selector: Manifest, device: _Device) -> bool:
+def _holds(selector: Manifest, device: Device) -> bool:
     """Whether all comparisons of a selector are true; an error of CEL beside a false comparison does not count.
 
     Raises:
-        _Unknown: it is not a conjunction of such comparisons, or CEL would fail.
+        Unknown: it is not a conjunction of such comparisons, or CEL would fail.
     """
     parts = ((selector.get("cel") or {}).get("expression") or "").split("&&")
     comparisons = [_COMPARISON.fullmatch(part) for part in parts]
     if None in comparisons:
-        raise _Unknown
+        raise Unknown
     unknown = False
     for comparison in filter(None, comparisons):
         try:
             if not device.compares(comparison):
                 return False
-        except _Unknown:
+        except Unknown:
             unknown = True
     if unknown:
-        raise _Unknown
+        raise Unknown
     return True

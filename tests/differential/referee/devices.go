@@ -64,25 +64,31 @@ func (c claims) Get(namespace, name string) (*resource.ResourceClaim, error) {
 }
 
 func (c claims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
-	found := sets.New[structured.DeviceID]()
+	state, err := c.GatherAllocatedState()
+	return state.AllocatedDevices, err
+}
+
+func (c claims) GatherAllocatedState() (*structured.AllocatedState, error) {
+	state := &structured.AllocatedState{
+		AllocatedDevices:         sets.New[structured.DeviceID](),
+		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
+		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
+	}
 	for _, claim := range c.ResourceClaims {
 		if claim.Status.Allocation == nil {
 			continue
 		}
 		for _, result := range claim.Status.Allocation.Devices.Results {
-			found.Insert(structured.MakeDeviceID(result.Driver, result.Pool, result.Device))
+			id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
+			if result.ShareID == nil {
+				state.AllocatedDevices.Insert(id)
+				continue
+			}
+			state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, result.ShareID))
+			state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, result.ConsumedCapacity))
 		}
 	}
-	return found, nil
-}
-
-func (c claims) GatherAllocatedState() (*structured.AllocatedState, error) {
-	allocated, err := c.ListAllAllocatedDevices()
-	return &structured.AllocatedState{
-		AllocatedDevices:         allocated,
-		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
-		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
-	}, err
+	return state, nil
 }
 
 func (claims) SignalClaimPendingAllocation(types.UID, *resource.ResourceClaim) error { return nil }

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from schedproof.clusters.api import Manifest, NotFound
-from schedproof.foundation.deadlines import CLAIM_RELEASED, OBJECT_GONE, OBJECT_SHOWN
+from schedproof.foundation.deadlines import CLAIM_RELEASED, OBJECT_GONE, OBJECT_SHOWN, Deadline
+from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import Pod
 
 DRIVER = "devices.schedproof.dev"
 """A driver without a kubelet plugin: pods with such a device would not start on nodes with kubelets."""
+MEMORY = f"{DRIVER}/memory"
+"""A capacity of devices that several claims share."""
 _CLAIMS = "resourceclaims"
 
 
@@ -36,24 +40,33 @@ class DraChanges:
         spec = {"selectors": [_where("kind", kind)], **({"extendedResourceName": extended} if extended else {})}
         return self._store("deviceclasses", {"spec": spec}, name=name)
 
-    def publish(self, node: str, *devices: tuple[str, str], taints: Sequence[Manifest] = ()) -> str:
+    def publish(self, node: str, *devices: tuple[str, str], **fields: Any) -> str:
         """Give a node devices, each of a kind and a model, in a ResourceSlice that is a pool of its own.
 
-        `taints` are those of each of the devices. Returns the slice's name, for `untaint`.
+        `fields`: further fields of each device. Returns the slice's name, for `untaint`.
         """
-        name = self._next_name(f"{self._namespace}-")
-        spec = {
-            "driver": DRIVER, "nodeName": node, "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
-            "devices": [
-                {
-                    "name": f"device-{number}",
-                    "attributes": {"kind": {"string": kind}, "model": {"string": model}},
-                    **({"taints": [dict(taint) for taint in taints]} if taints else {}),
-                }
-                for number, (kind, model) in enumerate(devices)
-            ],
-        }  # fmt: skip
-        return self._store("resourceslices", {"spec": spec}, name=name)
+        return self._publish(node, {"devices": [{**each, **fields} for each in _devices(devices)]})[0]
+
+    def partition(self, node: str, memory: Mapping[str, int], *parts: tuple[str, str, int]) -> None:
+        """Give a node devices that are parts of others: each of a kind and a model, and its part of the model's memory.
+
+        The memory of each model is a counter, in a ResourceSlice of its own, as Kubernetes requires.
+        """
+        counters = [{"name": model, "counters": _memory(amount)} for model, amount in memory.items()]
+        devices = [
+            {**each, "consumesCounters": [{"counterSet": model, "counters": _memory(amount)}]}
+            for each, (_, model, amount) in zip(_devices([part[:2] for part in parts]), parts, strict=True)
+        ]
+        self._publish(node, {"sharedCounters": counters}, {"devices": devices})
+
+    def _publish(self, node: str, *contents: Manifest) -> list[str]:
+        """Store the ResourceSlices of a pool, and return their names."""
+        pool = {"name": self._next_name(f"{self._namespace}-"), "generation": 1, "resourceSliceCount": len(contents)}
+        of_pool = {"driver": DRIVER, "nodeName": node, "pool": pool}
+        return [
+            self._store("resourceslices", {"spec": {**of_pool, **each}}, name=self._next_name(f"{self._namespace}-"))
+            for each in contents
+        ]
 
     def untaint(self, published: str) -> None:
         """Remove all taints from the devices of a ResourceSlice, whose pool has a new generation from then on."""
@@ -62,16 +75,13 @@ class DraChanges:
         devices = [{**device, "taints": None} for device in spec["devices"]]
         self._api.merge("resourceslices", published, {"spec": {"pool": pool, "devices": devices}})
 
-    def claim(
-        self, device_class: str, model: str, *, count: int = 1, tolerations: Sequence[Manifest] = ()
-    ) -> dict[str, Any]:
+    def claim(self, device_class: str, model: str, *, count: int = 1, **fields: Any) -> dict[str, Any]:
         """Create a ResourceClaim for devices of a class and a model, and return it as an item of a pod's
         `resourceClaims`.
+
+        `fields`: further fields of the request, which is an ExactDeviceRequest.
         """
-        wanted = _wanted(device_class, model, count)
-        if tolerations:
-            wanted["tolerations"] = [dict(toleration) for toleration in tolerations]
-        return self._claim({"exactly": wanted})
+        return self._claim({"exactly": {**_wanted(device_class, model, count), **fields}})
 
     def claim_first(self, *alternatives: tuple[str, str, int]) -> dict[str, Any]:
         """As `claim`, for the first of several alternatives, each a class, a model and a count."""
@@ -110,6 +120,37 @@ class DraChanges:
                     raise NotYet(f"claim {claim['metadata']['name']} is still reserved for a deleted pod")
 
         wait_for(probe, CLAIM_RELEASED, what="the devices of deleted pods to be released", poll=0.1)
+
+    def await_allocated(self, claim: Mapping[str, Any], deadline: Deadline) -> bool:
+        """Wait until the candidate has allocated devices to a claim, on which no driver has reported yet.
+
+        Returns whether it has: what else is expected of it shows that it has not.
+        """
+
+        def probe() -> None:
+            self._recorder.check()
+            status = self._status_of(claim)
+            if not status.get("allocation") or status.get("devices"):
+                raise NotYet(f"claim {claim['resourceClaimName']} has no new allocation")
+
+        with contextlib.suppress(DeadlineExceededError):
+            wait_for(probe, deadline, what="devices to be allocated", poll=0.1)
+            return True
+        return False
+
+    def report(self, claim: Mapping[str, Any], condition: str) -> None:
+        """Set a condition of the devices that are allocated to a claim to True, as their driver does."""
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        told = {"type": condition, "status": "True", "reason": "Reported", "message": "", "lastTransitionTime": now}
+        devices = [
+            {**{key: result[key] for key in ("driver", "pool", "device")}, "conditions": [told]}
+            for result in self._status_of(claim)["allocation"]["devices"]["results"]
+        ]
+        body = {"status": {"devices": devices}}
+        self._api.merge(_CLAIMS, claim["resourceClaimName"], body, self._namespace, "status")
+
+    def _status_of(self, claim: Mapping[str, Any]) -> Manifest:
+        return dict(self._api.get(_CLAIMS, claim["resourceClaimName"], self._namespace).get("status") or {})
 
     def _claims(self) -> list[Manifest]:
         """Return all claims, including those made from templates."""
@@ -163,6 +204,18 @@ def _wanted(device_class: str, model: str, count: int) -> Manifest:
         "deviceClassName": device_class, "selectors": [_where("model", model)],
         "allocationMode": "ExactCount", "count": count,
     }  # fmt: skip
+
+
+def _devices(described: Iterable[tuple[str, str]]) -> list[Manifest]:
+    """Devices of a kind and a model each."""
+    return [
+        {"name": f"device-{number}", "attributes": {"kind": {"string": kind}, "model": {"string": model}}}
+        for number, (kind, model) in enumerate(described)
+    ]
+
+
+def _memory(amount: int) -> dict[str, Manifest]:
+    return {"memory": {"value": str(amount)}}
 
 
 def _where(attribute: str, value: str) -> Manifest:

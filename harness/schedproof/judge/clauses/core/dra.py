@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from schedproof.history.acts import Expect
 from schedproof.history.history import History
 from schedproof.history.observations import WatchEvent
 from schedproof.history.watched import Binding
@@ -23,9 +24,10 @@ from schedproof.judge.clause import (
     Clause,
 )
 from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.lateness import too_busy
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
+from schedproof.oracle.devices import DeviceId, failure, unready
 from schedproof.oracle.dra import (
-    DeviceId,
     Inventory,
     allocated,
     claims_of,
@@ -33,6 +35,7 @@ from schedproof.oracle.dra import (
     extended_requests,
     gaps,
     given,
+    is_allocated,
     is_reserved,
     mistakes,
     not_offered,
@@ -42,8 +45,8 @@ from schedproof.oracle.resources import requested
 
 
 @gives(
-    "device-allocated-twice", "extended-resource-not-mapped", "not-tried", "unallocated-resource-claim",
-    "unreserved-resource-claim", "wrong-allocation", also=[judge_placement],
+    "device-allocated-twice", "device-not-ready", "extended-resource-not-mapped", "failed-device-kept",
+    "not-tried", "unallocated-resource-claim", "unreserved-resource-claim", "wrong-allocation", also=[judge_placement],
 )  # fmt: skip
 def judge_dra(history: History, case: str) -> Finding:
     """No pod was bound where its claims cannot be satisfied, or before they were allocated and reserved for it.
@@ -59,6 +62,8 @@ def judge_dra(history: History, case: str) -> Finding:
     for found in (_allocated_twice(history), *(_unmet(history, binding) for binding in users)):
         for code, text in found:
             return failed(code, text)
+    if kept := next(_kept_failed(history, case), ""):
+        return failed("failed-device-kept", kept)
     if finding.outcome != "passed":
         return finding
     if unmodelled := sorted({gap for binding in users for gap in _gaps(history, binding)}):
@@ -66,6 +71,19 @@ def judge_dra(history: History, case: str) -> Finding:
     if not users:
         return invalid("not-tried", "no pod that uses devices was bound")
     return passed(f"{len(users)} pods were bound where the devices of their claims are")
+
+
+def _kept_failed(history: History, case: str) -> Iterator[str]:
+    """A sentence for each pod that was due, and whose claim kept a device that its driver could not prepare."""
+    for expect in history.of(Expect, case):
+        binding, inventory = history.bindings.get(expect.uid), history.world.inventory(expect.rv)
+        unbound = binding is None or binding.rv > expect.rv
+        if expect.outcome != "bound" or inventory is None or not unbound or too_busy(expect.kept, expect.within):
+            continue
+        for name, claim in claims_of(history.manifests[expect.uid], inventory):
+            if claim is not None and (why := failure(claim)):
+                waited = f"was not bound within {expect.within:g} s ({expect.deadline})"
+                yield f"{expect.pod} {waited}: its claim {name} was not allocated anew, although {why}"
 
 
 def _uses_devices(history: History, binding: Binding) -> bool:
@@ -116,10 +134,12 @@ def _unmet(history: History, binding: Binding) -> Iterator[tuple[str, str]]:
     for name, claim in claims_of(binding.manifest, state.inventory):
         if claim is None:
             continue
-        if not allocated(claim):
+        if not is_allocated(claim):
             yield "unallocated-resource-claim", f"{was_bound} {name} was not allocated"
         elif not is_reserved(claim, binding.manifest):
             yield "unreserved-resource-claim", f"{was_bound} {name} was not reserved for it (status.reservedFor)"
+        elif why := unready(claim):
+            yield "device-not-ready", f"{was_bound} {name} was not ready: {why}"
         elif not _gaps(history, binding):
             for mistake in mistakes(claim, state.inventory, node):
                 yield "wrong-allocation", f"{was_bound} {name} {mistake}"
@@ -189,6 +209,41 @@ CLAUSES = (
         hint=(
             "Leave out devices with a taint NoSchedule or NoExecute, unless a toleration of the request matches it, as "
             "for pods. Watch ResourceSlices: a taint that is removed can make a waiting pod fit."
+        ),
+    ),
+    Clause(
+        "core/dra-partitions",
+        "A device that is a part of another is allocated only while enough of the counters that they share is left.",
+        "Kubernetes: ResourceSliceSpec.sharedCounters, Device.consumesCounters, partitionable devices (KEP-4815); "
+        "DynamicResources plugin",
+        judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), gate="DRAPartitionableDevices",
+        hint=(
+            "Before a device is allocated, subtract what the allocated devices of its pool consume from the pool's "
+            "sharedCounters, of each counter set for itself. The counters are in a ResourceSlice without devices."
+        ),
+    ),
+    Clause(
+        "core/dra-capacity",
+        "A device that allows multiple allocations is shared as long as its capacity lasts.",
+        "Kubernetes: Device.allowMultipleAllocations, DeviceCapacity.requestPolicy, consumable capacity (KEP-5075); "
+        "DynamicResources plugin",
+        judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), gate="DRAConsumableCapacity",
+        hint=(
+            "Allocate such a device with a new shareID and a consumedCapacity: the requested amount, rounded up to "
+            "what requestPolicy allows, or its default. The sum over all allocations stays within the capacity."
+        ),
+    ),
+    Clause(
+        "core/dra-conditions",
+        "A pod is bound only once the binding conditions of its devices are true; if one of them fails, the scheduler "
+        "allocates anew.",
+        "Kubernetes: Device.bindingConditions and bindingFailureConditions, AllocatedDeviceStatus (KEP-5007); "
+        "DynamicResources plugin",
+        judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), gate="DRADeviceBindingConditions",
+        hint=(
+            "Copy the device's conditions into the allocation's result. Before the Binding, wait until "
+            "status.devices[].conditions has each of bindingConditions with status True. If it has one of "
+            "bindingFailureConditions, remove allocation, reservedFor and devices, and begin again."
         ),
     ),
     Clause(
