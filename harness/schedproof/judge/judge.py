@@ -197,7 +197,7 @@ def judge_all(histories: Mapping[int, History]) -> list[Verdict]:
         histories: by instance; see `Verdict`.
     """
     records = [record for history in histories.values() for record in history.of(Selected)]
-    order = records[0].of_all_shards or records[0].clauses if records else []
+    order = dict.fromkeys(clause_id for record in records for clause_id in record.of_all_shards or record.clauses)
     selected = [clause_id for clause_id in order if any(clause_id in record.clauses for record in records)]
 
     def turn(clause_id: str) -> tuple[bool, float, int]:
