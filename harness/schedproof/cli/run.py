@@ -149,6 +149,12 @@ def _run_once(
     request = RunRequest.from_options(
         lambda name: getattr(arguments, name.replace("-", "_")), arguments.candidates, Path.cwd()
     )
+    if request.settings.kind.survey is not None or arguments.dry_run:
+        from schedproof.cli.scope import tell as tell_scope
+
+        say(*tell_scope(request, dry_run=arguments.dry_run))
+    if arguments.dry_run:
+        return EXIT_PASSED, None
     jobs = arguments.jobs or _jobs(request)
     return run_request(
         dataclasses.replace(request, only=only), verbosity=arguments.verbosity, jobs=jobs, kept=kept, since=since

@@ -202,6 +202,13 @@ class Settings(Camel):
             yield Wrong("contradiction", message, fix, at)
 
     @rule
+    def _starts_nothing_for_attached(self, context: Reading) -> Iterator[Wrong]:
+        for name in ("files", "processes", "image") if context.kind == "attached" else ():
+            if getattr(self, name) not in ({}, (), ImageSpec()):
+                message = "the harness starts nothing of a candidate that is attached"
+                yield Wrong("contradiction", message, "leave it out", (name,))
+
+    @rule
     def _each_by_its_name(self, context: Reading) -> Iterator[Wrong]:
         names = [process.name for process in self.processes]
         for number, name in enumerate(names):
