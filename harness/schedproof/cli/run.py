@@ -150,7 +150,7 @@ def _run_once(
         lambda name: getattr(arguments, name.replace("-", "_")), arguments.candidates, Path.cwd()
     )
     if request.settings.kind.survey is not None or arguments.dry_run:
-        from schedproof.cli.scope import tell as tell_scope
+        from schedproof.report.scope import tell as tell_scope
 
         say(*tell_scope(request, dry_run=arguments.dry_run))
     if arguments.dry_run:
