@@ -174,7 +174,9 @@ class Settings(Camel):
 
     @rule
     def _told_its_files(self, context: Reading) -> Iterator[Wrong]:
-        if self.files and context.kind and "files" not in placeholders_in([dump(self.spec), self.scheduler_config]):
+        if context.kind in (None, "attached") or not self.files:
+            return
+        if "files" not in placeholders_in([dump(self.spec), self.scheduler_config]):
             message = "not used: no command, argument or configuration contains {files}"
             fix = f"pass {{files}}/{next(iter(self.files))} in its command, env, args or schedulerConfig"
             yield Wrong("missing-placeholder", message, fix, ("files",))
