@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from schedproof.cli.output import say
 from schedproof.foundation.console import open_console, tell
 from schedproof.foundation.content import content
-from schedproof.foundation.errors import UsageError
+from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
 from schedproof.foundation.private import new_results
 from schedproof.judge.own import is_own
@@ -150,15 +150,25 @@ def _run_once(
         lambda name: getattr(arguments, name.replace("-", "_")), arguments.candidates, Path.cwd()
     )
     if request.settings.kind.survey is not None or arguments.dry_run:
-        from schedproof.report.scope import tell as tell_scope
-
-        say(*tell_scope(request, dry_run=arguments.dry_run))
+        _tell_scope(request, dry_run=arguments.dry_run)
     if arguments.dry_run:
         return EXIT_PASSED, None
     jobs = arguments.jobs or _jobs(request)
     return run_request(
         dataclasses.replace(request, only=only), verbosity=arguments.verbosity, jobs=jobs, kept=kept, since=since
     )
+
+
+def _tell_scope(request: RunRequest, *, dry_run: bool) -> None:
+    """Print what a run may touch of a cluster that others run, and what it cannot judge."""
+    from schedproof.report.scope import tell as told
+
+    try:
+        say(*told(request, dry_run=dry_run))
+    except SchedproofError:
+        if dry_run:
+            raise
+        # The run ends with the same error, and has it in its report.
 
 
 def run_request(
