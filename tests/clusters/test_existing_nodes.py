@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from schedproof.clusters.existing.cluster import _common_pause, _template, _usable
+from schedproof.clusters.existing.cluster import _template
+from schedproof.clusters.existing.survey import common_pause, usable_nodes
 from schedproof.clusters.spec import minor_version
 from schedproof.foundation.errors import UsageError
 
@@ -25,9 +26,9 @@ def test_only_ready_schedulable_untainted_nodes_are_used() -> None:
         node("cordoned", spec={"unschedulable": True}),
         node("down", conditions=[{"type": "Ready", "status": "Unknown"}]),
     ]
-    assert [found["metadata"]["name"] for found in _usable(nodes)] == ["a", "b"]
+    assert [found["metadata"]["name"] for found in usable_nodes(nodes)] == ["a", "b"]
     with pytest.raises(UsageError, match="none of the cluster's 3 nodes"):
-        _usable(nodes[2:])
+        usable_nodes(nodes[2:])
 
 
 def test_the_template_of_new_nodes_copies_an_existing_node_without_its_hostname_and_hugepages() -> None:
@@ -44,9 +45,9 @@ def test_the_pause_image_is_an_image_that_every_node_has() -> None:
         return node("n", images=[{"names": list(names)}])
 
     own = "mirror.example.com/pause:3.10.1"
-    assert _common_pause([having(own, "other:1"), having("mirror.example.com/pause:3.9", own)]) == own
-    assert _common_pause([having(own), having()]) == "registry.k8s.io/pause:3.10"
-    assert _common_pause([node("played")]) == "registry.k8s.io/pause:3.10"
+    assert common_pause([having(own, "other:1"), having("mirror.example.com/pause:3.9", own)]) == own
+    assert common_pause([having(own), having()]) == "registry.k8s.io/pause:3.10"
+    assert common_pause([node("played")]) == "registry.k8s.io/pause:3.10"
 
 
 @pytest.mark.parametrize("version", ["v1.36.3", "v1.36.0-rc.1", "v1.36.3-vendor.100", "v1.36+"])

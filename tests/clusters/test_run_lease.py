@@ -10,8 +10,13 @@ import pytest
 
 from schedproof.clusters import run_lease
 from schedproof.clusters.api import Api, Conflict, Manifest, NotFound
+from schedproof.clusters.node_backup import NotingApi
 from schedproof.clusters.run_lease import RunLease
-from schedproof.foundation.errors import UsageError
+from schedproof.foundation.deadlines import Deadline
+from schedproof.foundation.errors import HostError, UsageError
+from schedproof.foundation.waiting import NotYet, wait_for
+
+SOON = Deadline("test", 30, "what is played here happens at once")
 
 
 class Leases:
@@ -116,3 +121,31 @@ def test_a_lease_that_another_run_holds_by_now_is_not_deleted() -> None:
     leases.write({"holderIdentity": "another"})
     ours.close()
     assert holder(leases) == "another"
+
+
+def _until_lost(lease: RunLease) -> None:
+    def probe() -> None:
+        if lease.is_held:
+            raise NotYet("held")
+
+    wait_for(probe, SOON, what="the loss of the Lease")
+
+
+def test_a_run_that_has_lost_its_lease_writes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_lease, "_DURATION", 1_000)
+    monkeypatch.setattr(run_lease, "_RENEW", 0.01)
+    leases, api = Leases(), NotingApi("http://192.0.2.1", None)
+    with contextlib.closing(taken(leases)) as api.lease:
+        assert api.lease is not None
+        api.lease.require()
+        leases.write({"holderIdentity": "another"})
+        _until_lost(api.lease)
+        with pytest.raises(HostError, match="has lost the Lease kube-system/schedproof"):
+            api.create("pods", {"metadata": {"name": "p"}}, "ns")
+
+
+def test_a_lease_that_could_not_be_renewed_in_time_is_lost() -> None:
+    leases = Leases()
+    with contextlib.closing(taken(leases)) as lease:
+        leases.lease = None  # it cannot be read any more
+        _until_lost(lease)

@@ -86,7 +86,7 @@ def part(api: PlayedApi, tmp_path: Path) -> Iterator[PodComponent]:
     def remove() -> None:
         api.pod = None
 
-    made = PodComponent(api, "ns", "p", name="mine", log=tmp_path / "logs" / "p.log", remove=remove)  # type: ignore[arg-type]
+    made = PodComponent(api, "ns", {}, name="mine", log=tmp_path / "logs" / "p.log", remove=remove)  # type: ignore[arg-type]
     with contextlib.closing(api.printed):
         yield made
         api.printed.close()

@@ -44,7 +44,7 @@ class Trying:
             history=lambda: None, shown=self.shown,
         )  # fmt: skip
         monkeypatch.setattr(module, "Case", self._case)
-        monkeypatch.setattr(module, "describe_cluster", lambda _: None)
+        monkeypatch.setattr(module, "describe_cluster", lambda *_: None)
         monkeypatch.setattr(module, "applies", lambda *_: None)
         monkeypatch.setattr(module, "judge", lambda _, clause: verdict_of(clause, "required", self.outcome, ""))
         monkeypatch.setattr(module, "last_round", self.act("last round"))

@@ -52,7 +52,6 @@ def test_whoever_asks_first_is_told_of_an_unknown_kind_of_cluster() -> None:
         ({"deploy": "somehow"}, "--deploy somehow: unknown deployment mode"),
         ({"deploy": "pod"}, "--deploy pod: on --cluster embedded candidates run as processes"),
         ({**EXISTING, "deploy": "control-plane"}, "--deploy control-plane: on --cluster existing"),
-        ({"cluster": "existing", "kubeconfig": Path("k")}, "--cluster existing needs --prometheus"),
         ({"cluster": "existing", "prometheus": "http://192.0.2.1"}, "--cluster existing needs --kubeconfig"),
         ({**EXISTING, "callback_address": "192.0.2.1"}, "this machine cannot listen there"),
         ({**EXISTING, "callback_address": "localhost"}, "this machine cannot listen there"),

@@ -85,7 +85,10 @@ def test_the_header_names_the_users_and_their_rights(trials: Trials) -> None:
     )
     with contextlib.closing(trials.make()) as trial:
         (run,) = of(trial, Run)
-    assert (run.users.candidate, run.users.control) == ([SCHEDULER, "helper"], [f"user of {CONTROL}"])
+    assert (run.users.candidate, run.users.control) == (
+        [SCHEDULER, "helper"],
+        [f"system:serviceaccount:schedproof-system:{CONTROL}"],
+    )
     assert run.rbac.declared == [rule("system:discovery"), rule("pods")]
     assert run.rbac.schedulers == [rule(role) for role in ROLES]
     assert run.rbac.processes == {"helper": [rule("secrets")]}

@@ -35,6 +35,7 @@ class Attachment:
             SimpleNamespace(name="helper", rbac=RbacSpec(rules=(PolicyRule(("get",), ("",), ("secrets",)),))),
             SimpleNamespace(name="another", rbac=None),
         ]
+        self.versions = {"image": "sha256:abc"}
         self.scheduler_names = [SCHEDULER]
         self.scheduler_log = log
 

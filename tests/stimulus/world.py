@@ -54,6 +54,7 @@ class PlayedCluster:
     name, device, workload_image, namespace_prefix, namespace = "embedded", "eth0", "image", "sp", "schedproof-system"
     node_template, scrape_interval, kubernetes, prometheus_url = TEMPLATE, 0.0, "1.36", ""
     feature_gates: Mapping[str, bool] = MappingProxyType({})
+    harness_user = "harness"
 
     def __init__(self, server: Storing, capabilities: Sequence[str]) -> None:
         self._server = server

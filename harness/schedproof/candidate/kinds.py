@@ -18,6 +18,7 @@ from schedproof.candidate.reading import CandidateKind, Filled, FilledMapping, R
 from schedproof.documents.durations import GO_UNITS, format_duration
 from schedproof.documents.model import (
     AnyText,
+    AsWritten,
     Camel,
     Duration,
     ExistingFolder,
@@ -459,18 +460,51 @@ class PluginSpec(Mapped):
             yield Wrong("missing-field", "args need the name of their plugin", "add the plugin's `name:`", ("args",))
 
 
+# -- schedulers that run already
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload(Mapped):
+    """The object whose pods are the scheduler."""
+
+    kind: Literal["Deployment", "StatefulSet", "DaemonSet"]
+    """what makes its pods"""
+    name: Annotated[Text, Such("least-traffic")]
+    """its name in `namespace`"""
+
+
 @dataclasses.dataclass(frozen=True)
 class AttachedSpec(Mapped):
-    """A scheduler that already runs in an existing cluster."""
+    """A scheduler that already runs in an existing cluster. With neither `workload` nor `selector`, it runs where the
+    harness does not see it.
+    """
 
     kind: ClassVar[CandidateKind] = "attached"
+    namespace: Annotated[Text, Such("kube-system")] = "kube-system"
+    """where its pods are"""
+    workload: Annotated[Workload, Such("{kind: Deployment, name: least-traffic}")] | None = None
+    """what makes its pods"""
+    selector: Annotated[Mapping[str, Annotated[Text, Such("text")]], AsWritten(), Such("{app: least-traffic}")] = (
+        dataclasses.field(default_factory=dict)
+    )
+    """instead of `workload`: labels of its pods, such as `component: kube-scheduler` for the static pods of kubeadm"""
+    container: Annotated[Text, Such("scheduler")] | None = None
+    """its container, where its pods have several"""
+    user: Annotated[Text, Such("system:kube-scheduler")] | None = None
+    """its user in the audit log, where it does not act as the ServiceAccount of its pods"""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _without_fields(cls, data: Any, info: ValidationInfo) -> Any:
-        if info.context is not None and data != {}:
-            refuse([Wrong("wrong-type", "it has no fields", "attached: {}")])
-        return data
+    @property
+    def is_visible(self) -> bool:
+        """Whether its pods are known."""
+        return self.workload is not None or bool(self.selector)
+
+    @rule
+    def _found_in_one_way(self, _: Reading) -> Iterator[Wrong]:
+        if self.workload is not None and self.selector:
+            yield Wrong("contradiction", "given beside workload", "keep one of workload and selector", ("selector",))
+        if self.container is not None and not self.is_visible:
+            message = "it is not known which pods have this container"
+            yield Wrong("missing-field", message, "add workload or selector", ("container",))
 
 
 Spec = ExtenderSpec | ControllerSpec | PluginSpec | AttachedSpec

@@ -27,6 +27,7 @@ from schedproof.run.options import (
     BENCH_OPTIONS,
     CANDIDATE_HELP,
     CLUSTER_OPTIONS,
+    DRY_RUN,
     JOBS,
     MINUTES,
     OPTIONS,
@@ -186,7 +187,7 @@ def command_line() -> argparse.ArgumentParser:
         add_options(
             what.add_argument, prefix="", options=[option for option in OPTIONS if option not in CLUSTER_OPTIONS]
         )
-        add_options(what.add_argument, prefix="", options=(REPEAT, RESUME, SINCE, WATCH))
+        add_options(what.add_argument, prefix="", options=(DRY_RUN, REPEAT, RESUME, SINCE, WATCH))
         _add_verbosity(running)
 
     soaking = command("soak", _soak, _SOAK_EXIT_CODES)

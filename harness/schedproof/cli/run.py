@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from schedproof.cli.output import say
 from schedproof.foundation.console import open_console, tell
 from schedproof.foundation.content import content
-from schedproof.foundation.errors import UsageError
+from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
 from schedproof.foundation.private import new_results
 from schedproof.judge.own import is_own
@@ -91,7 +91,7 @@ def _run_across(arguments: argparse.Namespace, minors: tuple[str, ...], since: R
 
 def _resume(arguments: argparse.Namespace, since: Report | None) -> int:
     """Try what an interrupted run has left, and complete its report."""
-    for option in ("report", "seed", "shard", "clause", "profile", "watch"):
+    for option in ("report", "seed", "shard", "clause", "profile", "watch", "dry_run"):
         if getattr(arguments, option):
             raise UsageError(
                 f"--resume goes on with what the run in {arguments.resume} was to try: --{option} cannot change that",
@@ -182,8 +182,24 @@ def _run_once(
         lambda name: getattr(arguments, name.replace("-", "_")), arguments.candidates, Path.cwd()
     )
     request = dataclasses.replace(request, only=only, untried=untried)
+    if request.settings.kind.survey is not None or arguments.dry_run:
+        _tell_scope(request, dry_run=arguments.dry_run)
+    if arguments.dry_run:
+        return EXIT_PASSED, None
     jobs = arguments.jobs or _jobs(request)
     return run_request(request, verbosity=arguments.verbosity, jobs=jobs, kept=kept, since=since)
+
+
+def _tell_scope(request: RunRequest, *, dry_run: bool) -> None:
+    """Print what a run may touch of a cluster that others run, and what it cannot judge."""
+    from schedproof.report.scope import tell as told
+
+    try:
+        say(*told(request, dry_run=dry_run))
+    except SchedproofError:
+        if dry_run:
+            raise
+        # The run ends with the same error, and has it in its report.
 
 
 def run_request(

@@ -27,7 +27,7 @@ _GROUPS = {
     "persistentvolumes": "api/v1", "persistentvolumeclaims": "api/v1", "storageclasses": "apis/storage.k8s.io/v1",
     "csinodes": "apis/storage.k8s.io/v1", "csidrivers": "apis/storage.k8s.io/v1",
     "csistoragecapacities": "apis/storage.k8s.io/v1",
-    "daemonsets": "apis/apps/v1", "deployments": "apis/apps/v1",
+    "daemonsets": "apis/apps/v1", "deployments": "apis/apps/v1", "statefulsets": "apis/apps/v1",
     "leases": "apis/coordination.k8s.io/v1",
     "roles": "apis/rbac.authorization.k8s.io/v1", "rolebindings": "apis/rbac.authorization.k8s.io/v1",
     "clusterroles": "apis/rbac.authorization.k8s.io/v1",
@@ -223,6 +223,17 @@ class Api:
         """Whether the apiserver authenticates a token, by the same cache as for requests."""
         review = self._json("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": token}})
         return bool(review["status"].get("authenticated"))
+
+    def may(self, verb: str, resource: str, name: str = "") -> bool:
+        """Whether this client may do this with a cluster-scoped resource of the RBAC API, or an object of it."""
+        attributes = {"verb": verb, "group": "rbac.authorization.k8s.io", "resource": resource, "name": name}
+        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        return bool(self._json("POST", path, {"spec": {"resourceAttributes": attributes}})["status"]["allowed"])
+
+    def user(self) -> str:
+        """Return the name by which the apiserver knows this client."""
+        review = self._json("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+        return str(review["status"]["userInfo"]["username"])
 
     def version(self) -> str:
         """Return the apiserver's version, for example `v1.36.3`."""

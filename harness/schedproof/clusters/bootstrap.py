@@ -61,6 +61,11 @@ def harness_token(api: Api, *, home: str = NAMESPACE) -> str:
     return api.token(home, HARNESS)
 
 
+def harness_user(home: str = NAMESPACE) -> str:
+    """Return the user name of the harness's own ServiceAccount."""
+    return f"system:serviceaccount:{home}:{HARNESS}"
+
+
 def identity(
     api: Api,
     name: str,

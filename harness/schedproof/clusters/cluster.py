@@ -208,6 +208,7 @@ class Cluster(Site, Protocol):
     - `idle-nodes`: a Node object needs no machine
     - `load`: traffic can be sent, see `set_load`
     - `real-pods`: kubelets run bound pods
+    - `restart-attached`: the pods of a scheduler that runs there already may be deleted
     - `scripted-metrics`: see `scripted_metrics`
     - `second-apiserver`: a second apiserver can be started, and candidates directed to it
     - `several-nodes`: it starts with more than one node
@@ -216,6 +217,10 @@ class Cluster(Site, Protocol):
     @property
     def nodes(self) -> Sequence[str]:
         """The names of the nodes that it started with."""
+
+    @property
+    def harness_user(self) -> str:
+        """The user of the harness in the audit log."""
 
     @property
     def feature_gates(self) -> Mapping[str, bool]:

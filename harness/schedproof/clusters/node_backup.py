@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters.api import Api, Manifest
+from schedproof.clusters.run_lease import RunLease
 from schedproof.foundation.errors import UsageError
+
+if TYPE_CHECKING:
+    from kubernetes.client.rest import RESTResponse
 
 NOTE = "schedproof.dev/before"
 """An annotation: the changed fields of a node with their original values, as JSON."""
@@ -50,6 +54,13 @@ class NotingApi(Api):
 
     nodes = False
     """Whether nodes may be changed."""
+    lease: RunLease | None = None
+    """Without it, nothing is written any more."""
+
+    def _call(self, verb: str, path: str, body: Any = None, **options: Any) -> RESTResponse:
+        if self.lease is not None and verb != "GET":
+            self.lease.require()
+        return super()._call(verb, path, body, **options)
 
     def create(self, resource: str, body: Manifest, namespace: str = "") -> Manifest:
         self._require(resource)

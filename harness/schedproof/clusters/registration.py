@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +13,7 @@ from schedproof.foundation.content import content
 from schedproof.foundation.progress import Progress
 
 if TYPE_CHECKING:
+    from schedproof.clusters.api import Api
     from schedproof.clusters.cluster import Cluster
     from schedproof.clusters.minimal import MinimalCluster
 
@@ -33,6 +35,7 @@ class ClusterOptions:
     prometheus: str | None = None
     namespace_prefix: str | None = None
     allow_node_changes: bool = False
+    allow_restart: bool = False
     audit_log: Path | None = None
     callback_address: str | None = None
     binaries: Mapping[str, Path] = dataclasses.field(default_factory=dict)
@@ -84,6 +87,29 @@ class Minimal:
 
 
 @dataclasses.dataclass(frozen=True)
+class Surveyed:
+    """A cluster that others run, before anything is changed in it.
+
+    Attributes:
+        where: what it is, in words.
+        api: the connection of the user.
+        kubernetes: its minor version.
+        nodes: the names of those that any pod can use.
+        capabilities: see `Cluster`.
+        touched: what a run may create, change and delete, a sentence each, with `it` for the run.
+        added_by: the options that add capabilities.
+    """
+
+    where: str
+    api: Api
+    kubernetes: str
+    nodes: Sequence[str]
+    capabilities: frozenset[str]
+    touched: Sequence[str]
+    added_by: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
 class ClusterKind:
     """A kind of cluster, as `--cluster` names it. What can be done with one is its `capabilities`.
 
@@ -94,6 +120,8 @@ class ClusterKind:
         options: fields of `ClusterOptions` that concern it, beside `cluster` and `binaries`.
         check: refuses wrong values of these.
         deploys: how candidates can be deployed in it; the first is the default.
+        attaches: whether a candidate may be a scheduler that runs there already.
+        survey: looks at a cluster that others run, by the options that `check` has accepted; None: the run starts it.
         light: whether it starts within seconds, so that several run side by side unless the user says otherwise.
         single: why there can only be one at a time; "" if there can be several.
         local: whether its processes run on this machine, so that their waits for a processor can be measured.
@@ -108,6 +136,8 @@ class ClusterKind:
     options: tuple[str, ...] = ()
     check: Callable[[ClusterOptions], None] = lambda _: None
     deploys: tuple[str, ...] = ("process",)
+    attaches: bool = False
+    survey: Callable[[ClusterOptions], AbstractContextManager[Surveyed]] | None = None
     light: bool = False
     single: str = ""
     local: bool = True

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from schedproof.clusters.api import Api, Conflict, Manifest, NotFound
 from schedproof.foundation.deadlines import LEASE_TAKEN
-from schedproof.foundation.errors import SchedproofError, UsageError
+from schedproof.foundation.errors import HostError, SchedproofError, UsageError
 from schedproof.foundation.waiting import NotYet, wait_for
 
 _NAMESPACE, _NAME = "kube-system", "schedproof"
@@ -38,7 +38,9 @@ class RunLease:
         self._api = api
         self._identity = f"run {run} (process {os.getpid()} of user {os.getuid()} on {socket.gethostname()})"
         self._closing = threading.Event()
+        self._lost = False
         self._take()
+        self._renewed = time.monotonic()
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
         self._thread.start()
 
@@ -86,12 +88,35 @@ class RunLease:
         while not self._closing.wait(_RENEW):
             # Retry if the apiserver is unavailable. Stop renewing if another run has taken over the Lease.
             with contextlib.suppress(SchedproofError):
+                begin = time.monotonic()
                 lease = self._api.get("leases", _NAME, _NAMESPACE)
                 if lease["spec"]["holderIdentity"] != self._identity:
+                    self._lost = True
                     return
                 version = lease["metadata"]["resourceVersion"]
                 patch = {"metadata": {"resourceVersion": version}, "spec": {"renewTime": timestamp()}}
                 self._api.merge("leases", _NAME, patch, _NAMESPACE)
+                self._renewed = begin
+
+    @property
+    def is_held(self) -> bool:
+        """Whether no other run can have taken over; false for good once the Lease has not been renewed in time."""
+        # A process that was suspended sees this before its thread has tried to renew.
+        self._lost = self._lost or time.monotonic() - self._renewed >= _DURATION
+        return not self._lost
+
+    def require(self) -> None:
+        """Check that the cluster is still this run's.
+
+        Raises:
+            HostError: the Lease is lost.
+        """
+        if not self.is_held:
+            raise HostError(
+                f"this run has lost the Lease {_NAMESPACE}/{_NAME}, so that another run may use the cluster by now",
+                remedy="run it again; a Lease is lost if this process or its connection to the apiserver is suspended "
+                f"for {_DURATION:g} s",
+            )
 
     def close(self) -> None:
         """Release the Lease, so that the next run need not wait."""

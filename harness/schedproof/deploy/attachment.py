@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 
 from schedproof.candidate.claims import LEADER_ELECTION
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import CommandSpec, ControllerSpec, ExtenderSpec, PluginSpec
+from schedproof.candidate.kinds import AttachedSpec, CommandSpec, ControllerSpec, ExtenderSpec, PluginSpec
 from schedproof.candidate.placeholders import CERTIFICATES, fill
 from schedproof.candidate.scheduler_config import (
     DEFAULT_SCHEDULER,
@@ -32,6 +33,7 @@ from schedproof.clusters.objects import AppliedObjects
 from schedproof.daemons.kubeconfig import redirected, server_of
 from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
 from schedproof.deploy.accounts import Accounts
+from schedproof.deploy.attached.scheduler import AttachedScheduler
 from schedproof.deploy.choice import choose_deployer
 from schedproof.deploy.component import Client, Component
 from schedproof.deploy.deployer import DeployMode, Served
@@ -96,12 +98,16 @@ class Attachment:
         self._installed = AppliedObjects(cluster.api, mine="foreign-objects" not in cluster.capabilities)
         self._cleanup.callback(self._installed.remove)
         install(self._installed, candidate.install, cluster.namespace)
-        self._own = self._identity(
-            f"candidate-{candidate.name}",
+        self._attached: AttachedScheduler | None = None
+        """The candidate itself, if it runs already."""
+        own = f"candidate-{candidate.name}"
+        if isinstance(candidate.spec, AttachedSpec):
+            self._attached = AttachedScheduler(cluster, candidate, logs)
+            self._own = Identity(own, Path(os.devnull), cluster.namespace)  # which acts nowhere
+        else:
             # A compiled scheduler needs kube-scheduler's rights in addition to its own; other kinds get their own only.
-            _declared(rbac, SCHEDULER_RBAC if isinstance(candidate.spec, PluginSpec) else Rbac()),
-            tapped=tapped,
-        )
+            more = SCHEDULER_RBAC if isinstance(candidate.spec, PluginSpec) else Rbac()
+            self._own = self._identity(own, _declared(rbac, more), tapped=tapped)
         self._scheduler: Identity | None = None
         if isinstance(candidate.spec, ExtenderSpec):
             self._scheduler = self._identity(f"scheduler-{candidate.name}", SCHEDULER_RBAC, tapped=tapped)
@@ -180,8 +186,8 @@ class Attachment:
     @property
     def users(self) -> list[str]:
         """The user names, in the audit log, of the identities that act for the candidate."""
-        if self._deployer.acts_as:
-            return [self._deployer.acts_as]
+        if acts_as := self._attached.user if self._attached is not None else self._deployer.acts_as:
+            return [acts_as]
         return list(
             dict.fromkeys(
                 identity.user
@@ -203,7 +209,16 @@ class Attachment:
     @property
     def ended(self) -> bool:
         """Whether any of its components has ended, or could not be restarted."""
-        return self.running.ended
+        return self._is_visible and self.running.ended
+
+    @property
+    def _is_visible(self) -> bool:
+        return self._attached is None or self._attached.is_visible
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Its versions as far as they are seen, by name."""
+        return {} if self._attached is None else self._attached.versions
 
     def _identity(self, name: str, rbac: Rbac, *, tapped: bool) -> Identity:
         """Make an identity; if it can be cut, its kubeconfig leads through the harness's line to the apiserver."""
@@ -234,7 +249,9 @@ class Attachment:
         try:
             for process in self.candidate.processes:
                 self._start_process(process)
-            if isinstance(spec, ExtenderSpec):
+            if self._attached is not None:
+                self._find()
+            elif isinstance(spec, ExtenderSpec):
                 self._start_extender(spec)
             elif isinstance(spec, ControllerSpec):
                 # Without a readiness of its own it may still be reading its first lists: to wait for it is to wait for
@@ -243,11 +260,6 @@ class Attachment:
             elif isinstance(spec, PluginSpec):
                 profile = plugin_profile(spec, self.candidate.claims, self._values)
                 self._start_scheduler(self._own, binary=self._binary(spec), profile=profile)
-            else:
-                raise CandidateError(
-                    f"{self.candidate.path}: candidates of this form ({self.candidate.kind}) cannot be run yet",
-                    remedy="extenders, controllers and plugins can",
-                )
         except DeadlineExceededError as error:
             tails = "\n".join(
                 f"  last log lines of {component.name}:\n{_indent(component.log_tail())}"
@@ -271,6 +283,13 @@ class Attachment:
             self.start_error = explain_start(ended[0].log_tail(60), error) if compiled else error
             self.report_exits()
             self.running.record("start-failed", text=self.start_error.message, fix=self.start_error.remedy)
+
+    def _find(self) -> None:
+        assert self._attached is not None
+        for pod in self._attached.components():
+            self.running.started(pod)
+        for component in self.running.all:
+            component.wait_ready()
 
     def _start_process(self, process: ProcessSpec) -> None:
         identity = self._processes[process.name]
@@ -456,12 +475,18 @@ class Attachment:
         if self.start_error is not None:
             raise self.start_error
         if self.ended:
-            self.halt()
+            self.running.halt()
             self.resume()
 
     def halt(self) -> None:
-        """End its components, as when its node is drained. Its taps and identities stay."""
+        """End its components, as when its node is drained. Its taps and identities stay.
+
+        Raises:
+            CandidateError: it runs already, and may not be restarted.
+        """
         self.running.halt()
+        if self._attached is not None:
+            self._attached.replace()
 
     def resume(self) -> None:
         """Start it again after `halt`."""
@@ -472,7 +497,7 @@ class Attachment:
         self.report_exits()
         self.running.record = discard
         with self._cleanup:
-            self.halt()
+            self.running.halt()
 
 
 def _second_instance(candidate: Candidate) -> ProcessSpec | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import ExtenderSpec, PluginSpec
+from schedproof.candidate.kinds import AttachedSpec, ExtenderSpec, PluginSpec
 from schedproof.candidate.scheduler_config import DEFAULT_SCHEDULER, served_by
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.clusters.cluster import Identity, Site
@@ -37,6 +37,8 @@ def choose_deployer(
     hosting = cluster.hosting
     if deploy is None:
         deploy = "process" if hosting is None else "pod"
+    if isinstance(candidate.spec, AttachedSpec):
+        return ProcessDeployer(cluster, candidate, identity, logs)  # which has nothing to start
     if deploy != "control-plane" and DEFAULT_SCHEDULER in served_by(candidate) and "real-pods" in cluster.capabilities:
         raise UsageError(
             f"{candidate.path}: it serves {DEFAULT_SCHEDULER}, as does the cluster's own scheduler",

@@ -17,10 +17,14 @@ _LONGEST_LINE = 65_536
 
 
 class ContainerLog:
-    """Appends the output of a pod's only container to `file`, until it ends or `close` is called."""
+    """Appends the output of a pod's container to `file`, until it ends or `close` is called.
 
-    def __init__(self, api: Api, namespace: str, pod: str, file: Path) -> None:
+    `container`: its name; "" if the pod has only one.
+    """
+
+    def __init__(self, api: Api, namespace: str, pod: str, file: Path, *, container: str = "") -> None:
         self._api = api
+        self._of: dict[str, str] = {"container": container} if container else {}
         self._where = (namespace, pod)
         self._file = file
         self._stream: Stream | None = None
@@ -32,7 +36,7 @@ class ContainerLog:
         growing = GrowingLog(str(self._file))
         with contextlib.closing(growing), open(self._file, "ab", buffering=0, opener=open_private) as file:
             try:
-                self._stream = self._api.log(*self._where, **query)
+                self._stream = self._api.log(*self._where, **{**self._of, **query})
                 if self._closed:
                     self._stream.close()
                 file.writelines(_trimmed(self._stream.chunks(), growing))
@@ -44,7 +48,7 @@ class ContainerLog:
         """Bring the file up to date."""
         begin = max(0, self._file.stat().st_size - _LONGEST_LINE)
         try:
-            last = b"".join(self._api.log(*self._where, tailLines="1").chunks())
+            last = b"".join(self._api.log(*self._where, **{**self._of, "tailLines": "1"}).chunks())
         except ApiError:
             return  # its pod is on its way out
 

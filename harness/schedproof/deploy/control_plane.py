@@ -98,9 +98,15 @@ class ControlPlaneDeployer:
             command=candidate.image.command or (_SCHEDULER,), kubeconfig=_KUBECONFIG,
         )  # fmt: skip
         pods.write(_SCHEDULER, json.dumps(manifest, indent=1))
+        selector = f"{COMPONENT_LABEL}={component}"
+
+        def remove() -> None:
+            pods.remove(_SCHEDULER)
+            wait_gone(self._cluster.api, _NAMESPACE, selector)
+
         return PodComponent(
-            self._cluster.api, _NAMESPACE, component, name=component, log=self._logs / "scheduler.log",
-            remove=lambda: pods.remove(_SCHEDULER),
+            self._cluster.api, _NAMESPACE, {"labelSelector": selector}, name=component,
+            log=self._logs / "scheduler.log", remove=remove,
         )  # fmt: skip
 
     def close(self) -> None:

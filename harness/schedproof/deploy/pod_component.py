@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from schedproof.clusters.api import Api, ApiError, Manifest, Watch
 from schedproof.deploy.container_log import ContainerLog
-from schedproof.deploy.manifests import COMPONENT_LABEL
 from schedproof.deploy.record import Recording
 from schedproof.foundation.deadlines import CANDIDATE_READY, POD_GONE, POD_STARTED
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError, HostError
@@ -31,16 +30,18 @@ _RECONNECT_SECONDS = 0.5
 
 
 class PodComponent:
-    """See `schedproof.deploy.component.Component`. Its pod is the one with the label `schedproof.dev/part`.
+    """See `schedproof.deploy.component.Component`.
 
     A kubelet starts a container again that has ended. This component has ended then: that it did not stay alive is what
     counts, and another try is another component.
 
     Args:
-        component: the value of that label.
+        query: selects its pod, as a `labelSelector` or a `fieldSelector`.
         name: for people.
         log: the file that its log is appended to.
-        remove: takes the pod's objects away.
+        remove: takes the pod's objects away, and returns when they are gone.
+        container: the name of its container; "" if its pod has only one.
+        restarts: how often that had been restarted before.
         answers: raises `NotYet` until it can be reached, once it is ready.
         pids_of: the processes of the pod with a uid; see `Hosting`.
     """
@@ -51,11 +52,13 @@ class PodComponent:
         self,
         api: Api,
         namespace: str,
-        component: str,
+        query: Mapping[str, str],
         *,
         name: str,
         log: Path,
         remove: Callable[[], None],
+        container: str = "",
+        restarts: int = 0,
         answers: Callable[[], None] = lambda: None,
         pids_of: Callable[[str], Sequence[int]] = lambda _: (),
     ) -> None:
@@ -64,7 +67,8 @@ class PodComponent:
         self.exit_code: int | None = None
         self._api = api
         self._namespace = namespace
-        self._selector = f"{COMPONENT_LABEL}={component}"
+        self._query = dict(query)
+        self._container_name, self._restarts = container, restarts
         self._remove = remove
         self._answers = answers
         self._pids_of = pids_of
@@ -76,7 +80,7 @@ class PodComponent:
         self._closing = threading.Event()
         make_private(log.parent)
         log.touch()
-        self._thread = threading.Thread(target=self._follow, name=f"watch-{component}", daemon=True)
+        self._thread = threading.Thread(target=self._follow, name=f"watch-{name}", daemon=True)
         self._thread.start()
 
     def pids(self) -> Sequence[int]:
@@ -112,7 +116,7 @@ class PodComponent:
             raise DeadlineExceededError(f"{error.message}{self._events()}") from error
 
     def _runs(self) -> None:
-        status = _container(self._pod)
+        status = self._container(self._pod)
         if not status:
             conditions = self._pod.get("status", {}).get("conditions") or ()
             raise NotYet("; ".join(c["message"] for c in conditions if c.get("message")) or "no container yet")
@@ -122,12 +126,13 @@ class PodComponent:
                 f"the pod of {self.name} cannot start: {about['reason']}: {about.get('message', '')}{self._events()}",
                 remedy="spec.image in candidate.yaml says what is run; its command must be in the image",
             )
-        if state != "running" or _over(status):
+        if state != "running" or self._over(status):
             raise NotYet(f"{state}: {about.get('reason', '')} {about.get('message', '')}")
 
     def _is_ready(self) -> None:
-        status = _container(self._pod)
-        if not status.get("ready") or _over(status):  # where it has ended, `exit_error` says so once its log is here
+        status = self._container(self._pod)
+        # Where it has ended, `exit_error` says so once its log is here.
+        if not status.get("ready") or self._over(status):
             raise NotYet("its readiness probe has not succeeded")
 
     def _events(self) -> str:
@@ -146,14 +151,14 @@ class PodComponent:
         while not self._closing.is_set():
             # A watch ends now and then, and where the apiserver is away: what was missed, the next list shows.
             with contextlib.suppress(Exception):
-                listing = self._api.list("pods", self._namespace, labelSelector=self._selector)
+                listing = self._api.list("pods", self._namespace, **self._query)
                 uids = {pod["metadata"]["uid"] for pod in listing["items"]}
                 if self._pod and self._pod["metadata"]["uid"] not in uids:
                     self._take("DELETED", self._pod)
                 for pod in listing["items"]:
                     self._take("LISTED", pod)
                 version = listing["metadata"]["resourceVersion"]
-                watch = self._watch = self._api.watch("pods", version, self._namespace, labelSelector=self._selector)
+                watch = self._watch = self._api.watch("pods", version, self._namespace, **self._query)
                 if self._closing.is_set():
                     watch.close()
                 for event in watch:
@@ -166,10 +171,12 @@ class PodComponent:
     def _take(self, event: str, pod: Manifest) -> None:
         if self._closing.is_set() or (self._pod and pod["metadata"]["uid"] != self._pod["metadata"]["uid"]):
             return  # the first is ours; one in its place means that it has ended
-        status = _container(pod)
-        over = _over(status)
+        status = self._container(pod)
+        over = self._over(status)
         if self._log is None and (over or "running" in (status.get("state") or {})):
-            self._log = ContainerLog(self._api, self._namespace, pod["metadata"]["name"], self.log)
+            self._log = ContainerLog(
+                self._api, self._namespace, pod["metadata"]["name"], self.log, container=self._container_name
+            )
         with self._changed:
             self._pod = pod
             self._changed.notify_all()
@@ -187,6 +194,18 @@ class PodComponent:
             self._ended, self.exit_code = how, code
             self._changed.notify_all()
 
+    def _container(self, pod: Manifest) -> Manifest:
+        """The status of its container; empty if there is none yet."""
+        statuses: list[Manifest] = pod.get("status", {}).get("containerStatuses") or []
+        return next((status for status in statuses if self._container_name in ("", status.get("name"))), {})
+
+    def _over(self, status: Manifest) -> Manifest | None:
+        """How its container ended, even if another one has replaced it by now."""
+        found: Manifest | None = (status.get("state") or {}).get("terminated")
+        if found is None and status.get("restartCount", 0) > self._restarts:
+            found = (status.get("lastState") or {}).get("terminated")
+        return found
+
     def freeze(self) -> None:
         raise HostError(f"{self.name} runs as a pod, whose processes cannot be paused")
 
@@ -198,26 +217,10 @@ class PodComponent:
             self._watch.close()
         try:
             self._remove()
-            wait_gone(self._api, self._namespace, self._selector)
         finally:
             self._thread.join()
             if self._log is not None:
                 self._log.close()
-
-
-def _container(pod: Manifest) -> Manifest:
-    """The status of its only container; empty if there is none yet."""
-    statuses = pod.get("status", {}).get("containerStatuses") or [{}]
-    found: Manifest = statuses[0]
-    return found
-
-
-def _over(status: Manifest) -> Manifest | None:
-    """How a container ended, even if another one has replaced it by now."""
-    found: Manifest | None = (status.get("state") or {}).get("terminated") or (status.get("lastState") or {}).get(
-        "terminated"
-    )
-    return found
 
 
 def wait_gone(api: Api, namespace: str, selector: str) -> None:

@@ -151,23 +151,25 @@ class PodDeployer:
         """Create its objects. `service` has the fields of its Service."""
         api, namespace = self._cluster.api, self._hosting.namespace
         made = objects(plan, self._hosting.labels)
+        selector = f"{COMPONENT_LABEL}={plan.name}"
 
         def remove() -> None:
             for resource, manifest in reversed(made):
                 with contextlib.suppress(NotFound):
                     api.delete(resource, manifest["metadata"]["name"], namespace)
 
+            wait_gone(api, namespace, selector)
+
         # A run that was killed may have left one of the same name.
         remove()
-        wait_gone(api, namespace, f"{COMPONENT_LABEL}={plan.name}")
         try:
             for resource, manifest in made:
                 created = api.create(resource, manifest, namespace)
                 if resource == "services" and service is not None:
                     service.update(created["spec"])
             return PodComponent(
-                api, namespace, plan.name, name=name, log=self._logs / log, remove=remove, answers=answers,
-                pids_of=self._hosting.pids_of,
+                api, namespace, {"labelSelector": selector}, name=name, log=self._logs / log, remove=remove,
+                answers=answers, pids_of=self._hosting.pids_of,
             )  # fmt: skip
         except BaseException:
             remove()

@@ -55,6 +55,8 @@ class RunCluster(Model):
     """Those that differ from the defaults of the version."""
     capabilities: list[str]
     """The capabilities of the cluster."""
+    withheld: dict[str, str] = Field(default_factory=dict)
+    """By capability, why it cannot be used with this candidate, which the harness did not start."""
     nodes: list[str] = Field(default_factory=list)
     device: str = ""
     """The network interface of the nodes whose traffic counts."""

@@ -8,7 +8,7 @@ import itertools
 from schedproof.candidate.profiles import PROFILES, profile_of
 from schedproof.documents.suggestions import did_you_mean_one_of
 from schedproof.foundation.errors import UsageError
-from schedproof.judge.clause import ANSWERED, PREFERRED, Clause
+from schedproof.judge.clause import ANSWERED, CONFIGURE, PREFERRED, TAP, Clause
 from schedproof.judge.clauses import normalization, rights
 from schedproof.judge.clauses.controller import api_usage
 from schedproof.judge.clauses.core import (
@@ -89,8 +89,8 @@ _WITHOUT_VERBS = frozenset({"extender/healthz", "extender/tls"})
 """Clauses of an extender that show something even if a verb gets no usable response."""
 
 
-def _standing(clause: Clause) -> Clause:
-    """The clause with the clauses that all of its profile stand on."""
+def _complete(clause: Clause) -> Clause:
+    """The clause with what all clauses of its profile, or all about the start of a candidate, stand on and need."""
     profile = profile_of(clause.id)
     basics = clause.stands_on
     if (
@@ -101,7 +101,12 @@ def _standing(clause: Clause) -> Clause:
         basics |= ANSWERED
     if profile in ("network-aware", "normalization") and clause.id not in _TELL_PATTERNS:
         basics |= PREFERRED
-    return dataclasses.replace(clause, stands_on=basics - {clause.id})
+    needs = clause.needs
+    if profile == "extender" and clause not in rights.CLAUSES:
+        needs |= TAP
+    if clause.at_start:
+        needs |= CONFIGURE
+    return dataclasses.replace(clause, stands_on=basics - {clause.id}, needs=needs)
 
 
 class _Catalogue(dict[str, Clause]):
@@ -117,7 +122,7 @@ class _Catalogue(dict[str, Clause]):
 
 
 CATALOGUE: dict[str, Clause] = _Catalogue(
-    (clause.id, _standing(clause))
+    (clause.id, _complete(clause))
     for clause in sorted(
         itertools.chain.from_iterable(_FAMILIES), key=lambda clause: PROFILES.index(profile_of(clause.id))
     )

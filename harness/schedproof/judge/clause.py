@@ -27,6 +27,16 @@ SECOND_APISERVER = frozenset({"second-apiserver"})
 SEVERAL_NODES = frozenset({"several-nodes"})
 SCRIPTED_METRICS = frozenset({"scripted-metrics"}) | SEVERAL_NODES
 
+# What the harness does with a candidate. With one that it starts, all of it is possible; what is not with another one,
+# `RunCluster.withheld` has.
+CONFIGURE = frozenset({"configure-candidate"})
+GRANT = frozenset({"grant-candidate"})
+RESTART = frozenset({"restart-candidate"})
+STOP = frozenset({"stop-candidate"})
+TAP = frozenset({"tap-candidate"})
+WATCH = frozenset({"watch-candidate"})
+OF_CANDIDATE = CONFIGURE | GRANT | RESTART | STOP | TAP | WATCH
+
 # Clauses that others stand on.
 RETRIED = frozenset({"core/requeue-bind-refused"})
 """For clauses about a refused Binding: without another attempt, they can show nothing."""
@@ -58,7 +68,7 @@ class Clause:
     also: frozenset[str] = frozenset()
     """Features that extend what it judges; it is judged without them as well."""
     needs: frozenset[str] = frozenset()
-    """Capabilities of the cluster without which it is skipped."""
+    """Capabilities of the cluster, and of the harness with the candidate, without which it is skipped."""
     gate: str = ""
     """The feature gate of Kubernetes that it is about: not claimed on versions where this is off by default."""
     hint: str = ""

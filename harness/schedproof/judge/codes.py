@@ -86,6 +86,10 @@ CODES: Mapping[str, Code] = {
         "the extender did not respond: the connection ended, or was refused",
         "keep the server alive, and respond to each call",
     ),
+    "candidate-not-started": Code(
+        "the harness did not start the candidate, and cannot do with it what the clause needs",
+        "the summary says what would make it possible; or run the candidate as a plugin, extender or controller",
+    ),
     "capability-missing": Code(
         "the cluster lacks a capability that the clause needs",
         "run it on another cluster: --cluster embedded has most capabilities",
@@ -607,7 +611,8 @@ CODES: Mapping[str, Code] = {
 }
 
 OF_ANY_CLAUSE = frozenset({
-    "capability-missing", "cut-short", "depends-on-excluded", "depends-on-failed", "harness-trouble", "judge-raised",
-    "not-claimed", "not-in-this-kubernetes", "not-possible-here", "outdated-exclusion", "record-incomplete",
+    "candidate-not-started", "capability-missing", "cut-short", "depends-on-excluded", "depends-on-failed",
+    "harness-trouble", "judge-raised", "not-claimed", "not-in-this-kubernetes", "not-possible-here",
+    "outdated-exclusion", "record-incomplete",
 })  # fmt: skip
 """Codes that a finding can have regardless of the clause's judge."""

@@ -14,7 +14,7 @@ from schedproof.foundation.visible import visible_in
 from schedproof.history.acts import RunCluster, Selected, Trouble, Unsupported
 from schedproof.history.history import History
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.judge.clause import ANSWERED, AUDIT, PREFERRED, Clause
+from schedproof.judge.clause import ANSWERED, AUDIT, OF_CANDIDATE, PREFERRED, Clause
 from schedproof.judge.evidence import Evidence
 from schedproof.judge.feature_gates import load_gates
 from schedproof.judge.rulings.extender_calls import lost_calls
@@ -31,9 +31,11 @@ def applies(clause: Clause, claims: Claims, cluster: RunCluster) -> Verdict | No
         return _verdict(clause, "not-claimed", unclaimed, "not-claimed")
     if lacks := _gate_off(clause, cluster):
         return _verdict(clause, "not-claimed", lacks, "not-in-this-kubernetes")
-    if lacking := sorted(clause.needs - set(cluster.capabilities)):
+    if lacking := sorted(clause.needs - OF_CANDIDATE - set(cluster.capabilities)):
         summary = f"this cluster lacks the capability {', '.join(lacking)}"
         return _verdict(clause, "skipped", summary, "capability-missing")
+    if withheld := sorted(clause.needs & cluster.withheld.keys()):
+        return _verdict(clause, "skipped", cluster.withheld[withheld[0]], "candidate-not-started")
     if obstacle := clause.obstacle(claims, cluster):
         return _verdict(clause, "skipped", obstacle, "not-possible-here")
     return None

@@ -118,6 +118,13 @@ CLUSTER_OPTIONS = (
         flag=True,
         default=False,
     ),
+    Option(
+        "allow-restart",
+        "",
+        "existing: allow the run to delete the pods of a candidate that runs there already (spec.attached)",
+        flag=True,
+        default=False,
+    ),
     Option("audit-log", "FILE", "existing: the apiserver's audit log, a file that this machine can read", Path),
     Option("callback-address", "ADDRESS", "existing: an address of this machine that the apiserver can reach"),
 )
@@ -179,6 +186,15 @@ RESUME = Option(
 
 WATCH = Option(
     "watch", "", "repeat the failed clauses on the same cluster whenever a file changes", flag=True, default=False
+)
+"""For the command line only."""
+
+DRY_RUN = Option(
+    "dry-run",
+    "",
+    "existing: print what the run may touch and what it cannot judge, and stop",
+    flag=True,
+    default=False,
 )
 """For the command line only."""
 

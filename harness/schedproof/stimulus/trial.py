@@ -17,11 +17,11 @@ from schedproof.candidate.placeholders import fill
 from schedproof.candidate.scheduler_config import scheduler_configuration
 from schedproof.candidate.subjects import Subject, left_out
 from schedproof.candidate.surroundings import RbacSpec
-from schedproof.clusters import bootstrap
 from schedproof.clusters.api import Manifest
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.clusters.cluster import Cluster
 from schedproof.daemons.scheduler import Scheduler, start_scheduler
+from schedproof.deploy.attached.withheld import withheld
 from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.private import make_private
 from schedproof.history.acts import Habit, Noted, PodCreated, Rights, Run, RunCandidate, RunCluster, ShownSeen, Users
@@ -217,13 +217,18 @@ class Trial:
         return Run(
             version=SCHEMA,
             candidate=RunCandidate.model_validate(self.candidate.as_dict()),
-            cluster=describe_cluster(self.cluster),
+            cluster=describe_cluster(self.cluster, self.candidate),
             seed=self.seed,
-            versions={"schedproof": __version__, "python": platform.python_version(), **self.cluster.versions()},
+            versions={
+                "schedproof": __version__,
+                "python": platform.python_version(),
+                **self.cluster.versions(),
+                **self.attachment.versions,
+            },
             users=Users(
                 candidate=self.attachment.users,
                 control=[self.control.user],
-                harness=[f"system:serviceaccount:{self.cluster.namespace}:{bootstrap.HARNESS}"],
+                harness=[self.cluster.harness_user],
             ),
             rbac=Rights(
                 declared=self._rights(self.candidate.rbac),
@@ -338,12 +343,13 @@ def _rules_of(candidate: Candidate, device: str) -> list[dict[str, Any]]:
     return [fill(rule.document(), values) for rule in network.rules] if network is not None else []
 
 
-def describe_cluster(cluster: Cluster) -> RunCluster:
-    """Return the `cluster` of a history's header."""
+def describe_cluster(cluster: Cluster, candidate: Candidate) -> RunCluster:
+    """Return the `cluster` of the header of a candidate's history."""
     return RunCluster(
         name=cluster.name, minor=cluster.kubernetes, feature_gates=dict(cluster.feature_gates),
         nodes=list(cluster.nodes), device=cluster.device,
-        capabilities=sorted(cluster.capabilities), scrape_interval=cluster.scrape_interval,
+        capabilities=sorted(cluster.capabilities), withheld=withheld(candidate, cluster.capabilities),
+        scrape_interval=cluster.scrape_interval,
     )  # fmt: skip
 
 
@@ -352,21 +358,16 @@ class _Control:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._identity = cluster.identity(CONTROL, SCHEDULER_RBAC)
         self._scheduler: Scheduler | None = None
-
-    @property
-    def user(self) -> str:
-        return self._identity.user
+        self.user = f"system:serviceaccount:{cluster.namespace}:{CONTROL}"
 
     def start(self, logs: Path) -> Path | None:
         """Start it, and return its log; None if it runs already."""
         if self._scheduler is not None:
             return None
-        configuration = scheduler_configuration([CONTROL], self._identity.kubeconfig)
-        self._scheduler = start_scheduler(
-            self._cluster.host, CONTROL, configuration, self._identity.kubeconfig, logs=logs / "control"
-        )
+        kubeconfig = self._cluster.identity(CONTROL, SCHEDULER_RBAC).kubeconfig
+        configuration = scheduler_configuration([CONTROL], kubeconfig)
+        self._scheduler = start_scheduler(self._cluster.host, CONTROL, configuration, kubeconfig, logs=logs / "control")
         self._scheduler.wait_ready()
         return self._scheduler.process.command.log
 

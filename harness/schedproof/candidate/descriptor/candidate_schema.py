@@ -21,7 +21,6 @@ def candidate_schema(known: Claimable) -> Schema:
     whole = schema_of(CandidateFile)
     spec = whole["properties"]["spec"]
     spec["oneOf"] = [{"required": [kind]} for kind in KINDS]
-    spec["properties"]["attached"]["maxProperties"] = 0
     claims = spec["properties"]["claims"]["properties"]
     claims["features"]["items"] = {"title": "features, see below", "enum": list(known.features)}
     clause = spec["properties"]["exclusions"]["items"]["properties"]["clause"]

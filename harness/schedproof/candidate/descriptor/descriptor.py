@@ -174,7 +174,9 @@ class Settings(Camel):
 
     @rule
     def _told_its_files(self, context: Reading) -> Iterator[Wrong]:
-        if self.files and context.kind and "files" not in placeholders_in([dump(self.spec), self.scheduler_config]):
+        if context.kind in (None, "attached") or not self.files:
+            return
+        if "files" not in placeholders_in([dump(self.spec), self.scheduler_config]):
             message = "not used: no command, argument or configuration contains {files}"
             fix = f"pass {{files}}/{next(iter(self.files))} in its command, env, args or schedulerConfig"
             yield Wrong("missing-placeholder", message, fix, ("files",))
@@ -200,6 +202,13 @@ class Settings(Camel):
             message = "it is used unchanged, so the plugin would not get spec.plugin.args"
             fix = "move the args to its profiles[].pluginConfig, or leave schedulerConfig to the harness"
             yield Wrong("contradiction", message, fix, at)
+
+    @rule
+    def _starts_nothing_for_attached(self, context: Reading) -> Iterator[Wrong]:
+        for name in ("files", "processes", "image") if context.kind == "attached" else ():
+            if getattr(self, name) not in ({}, (), ImageSpec()):
+                message = "the harness starts nothing of a candidate that is attached"
+                yield Wrong("contradiction", message, "leave it out", (name,))
 
     @rule
     def _each_by_its_name(self, context: Reading) -> Iterator[Wrong]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from schedproof.binaries import lock as locked
 from schedproof.binaries.versions import version_of
+from schedproof.clusters import bootstrap
 from schedproof.clusters.cluster import NAMESPACE, Identity, Rbac
 from schedproof.clusters.embedded.control_plane import ControlPlane, EmbeddedSecondApiServer
 from schedproof.clusters.embedded.registration import EMBEDDED
@@ -59,6 +60,7 @@ class EmbeddedCluster:
     hosting = None
     callback_address = "127.0.0.1"
     namespace = NAMESPACE
+    harness_user = bootstrap.harness_user()
     namespace_prefix = "sp"
     workload_image = "registry.k8s.io/pause:3.10"
     """Only a name: kwok simulates the containers."""

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from schedproof.clusters.api import Api
+from schedproof.clusters.node_backup import NotingApi
 from schedproof.foundation.errors import UsageError
 
 _LINE = ("insecure-skip-tls-verify", "tls-server-name", "proxy-url")
@@ -29,10 +30,17 @@ class Access:
 
     def api(self, marks: Mapping[str, str] | None = None) -> Api:
         """Return a connection with the user's credentials."""
-        return Api(
-            self.url, self.ca, token=self.authorization, certificate=self.certificate, key=self.key, line=self.line,
-            marks=marks,
-        )  # fmt: skip
+        return Api(self.url, self.ca, **self._credentials, marks=marks)
+
+    def noting_api(self, marks: Mapping[str, str]) -> NotingApi:
+        """Return a connection with the user's credentials for the changes of a run."""
+        return NotingApi(self.url, self.ca, **self._credentials, marks=marks)
+
+    @property
+    def _credentials(self) -> dict[str, Any]:
+        return {
+            "token": self.authorization, "certificate": self.certificate, "key": self.key, "line": self.line,
+        }  # fmt: skip
 
 
 def read_access(kubeconfig: Path, context: str, scratch: Path) -> Access:

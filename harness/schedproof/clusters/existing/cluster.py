@@ -7,50 +7,31 @@ import dataclasses
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from schedproof.clusters import bootstrap
-from schedproof.clusters.api import Api, ApiError, Manifest
+from schedproof.clusters.api import Api, Manifest
 from schedproof.clusters.cluster import Identity, Rbac, SecondApiServer
-from schedproof.clusters.existing.access import Access, read_access
+from schedproof.clusters.existing.access import read_access
+from schedproof.clusters.existing.survey import ExistingOptions, common_pause, explaining_refusals, survey
 from schedproof.clusters.existing.sweep import RUN, sweep
 from schedproof.clusters.node_backup import NotingApi
-from schedproof.clusters.nodes import is_ready
 from schedproof.clusters.run_lease import RunLease
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import SimulatedNodes
-from schedproof.clusters.spec import SIMULATED_RUNTIME, NodeSpec, minor_version
+from schedproof.clusters.spec import NodeSpec
 from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import Host
 from schedproof.foundation.errors import HostError, SchedproofError, UsageError
 from schedproof.foundation.private import make_private
 from schedproof.foundation.processes.ports import Ports
 from schedproof.foundation.processes.sandbox import Sandbox
-from schedproof.traffic.discovery import discover
+from schedproof.traffic.discovery import Known, discover
 
-DEFAULT_PREFIX = "schedproof-run"
 _LOOPBACK = "127.0.0.1"
-_PAUSE = "registry.k8s.io/pause:3.10"
 _RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
-
-
-@dataclasses.dataclass(frozen=True)
-class ExistingOptions:
-    """The user's description of the cluster.
-
-    `callback_address` is this machine's as the apiserver reaches it, or "" if it does not; `audit_log` is the
-    apiserver's audit log, read while it grows.
-    """
-
-    kubeconfig: Path
-    prometheus: str
-    context: str = ""
-    namespace_prefix: str = DEFAULT_PREFIX
-    allow_node_changes: bool = False
-    audit_log: Path | None = None
-    callback_address: str = ""
 
 
 def binaries_for(options: ExistingOptions) -> tuple[str, ...]:
@@ -98,44 +79,46 @@ class ExistingCluster:
         self._access = read_access(self._options.kubeconfig, self._options.context, sandbox.scratch)
         self._user = self._access.api({RUN: self._run})
         self.feature_gates: Mapping[str, bool] = {}
-        with _explaining_refusals(self._access):
-            self.kubernetes = minor_version(self._user.version())
-            usable = _usable(self._user.list("nodes")["items"])
-        self._inspect(usable)
-        known = discover(self.prometheus_url, self.nodes)
-        self.device, self.node_template = known.device, _template(usable[0], known.device)
+        with explaining_refusals(self._access):
+            found = survey(self._user, self._options)
+        self.kubernetes, self.nodes, self.capabilities = found.kubernetes, found.nodes, found.capabilities
+        self.workload_image = common_pause(found.usable)
+        known = (
+            discover(self.prometheus_url, self.nodes)
+            if self.prometheus_url
+            else Known("", {node: {} for node in self.nodes})
+        )
+        self.device, self.node_template = known.device, _template(found.usable[0], known.device)
         ports = Ports()
         self._closing.callback(ports.close)
         self.host = Host(sandbox, ports, binaries(self.kubernetes), logs)
         self._known, self._labels = known.labels, dict(known.labels)
         self._scripted = ScriptedServers(self.host, self._labels, self.targets_servers)
-        with _explaining_refusals(self._access):
-            self._closing.callback(RunLease(self._user, self._run).close)
+        with explaining_refusals(self._access):
+            lease = RunLease(self._user, self._run)
+            self._closing.callback(lease.close)
             # Remove what an interrupted run has left.
             sweep(self._user)
             _require_free(self._user, self.namespace)
-            self._closing.callback(sweep, self._user)
+            # Another run has removed what is there of this one.
+            self._closing.callback(lambda: sweep(self._user) if lease.is_held else [])
             bootstrap.namespace(self._user, self.namespace)
-            token = bootstrap.harness_token(self._user, home=self.namespace)
-        self.api = NotingApi(
-            self._access.url, self._access.ca, token=token, line=self._access.line, marks={RUN: self._run}
-        )
-        self.api.nodes = self._options.allow_node_changes
+            self.api, self.harness_user = self._harness()
+        self.api.nodes, self.api.lease = self._options.allow_node_changes, lease
         self._joined = SimulatedNodes(self.host, self.api, self._kwok_kubeconfig, self._run)
 
-    def _inspect(self, usable: Sequence[Manifest]) -> None:
-        self.nodes = [node["metadata"]["name"] for node in usable]
-        # Simulated kubelets report no container runtime, or kwok.
-        runtimes = [node["status"].get("nodeInfo", {}).get("containerRuntimeVersion", "") for node in usable]
-        real = any(runtime and not runtime.startswith(f"{SIMULATED_RUNTIME}:") for runtime in runtimes)
-        self.workload_image = _common_pause(usable)
-        self.capabilities = frozenset(
-            {"default-scheduler", "foreign-objects", "scripted-metrics", "real-pods" if real else "ending-pods"}
-            | ({"audit"} if self.audit_log is not None else set())
-            | ({"change-nodes", "idle-nodes"} if self._options.allow_node_changes else set())
-            | ({"hold-bindings"} if self._options.callback_address else set())
-            | ({"several-nodes"} if len(self.nodes) > 1 else set())
-        )
+    def _harness(self) -> tuple[NotingApi, str]:
+        """Return the connection of the harness, and its user.
+
+        That is a ServiceAccount of its own with all rights, which the audit log tells apart from all other clients; or
+        the user of the kubeconfig, who may not grant that.
+        """
+        access, marks = self._access, {RUN: self._run}
+        if not self._user.may("bind", "clusterroles", "cluster-admin"):
+            return access.noting_api(marks), self._user.user()
+        token = bootstrap.harness_token(self._user, home=self.namespace)
+        own = NotingApi(access.url, access.ca, token=token, line=access.line, marks=marks)
+        return own, bootstrap.harness_user(self.namespace)
 
     def _kwok_kubeconfig(self) -> Path:
         # For the kubelets of nodes that join.
@@ -213,26 +196,8 @@ def clean_existing(kubeconfig: Path, context: str) -> list[str]:
     with contextlib.closing(Sandbox()) as sandbox:
         access = read_access(kubeconfig, context, sandbox.scratch)
         user = access.api()
-        with _explaining_refusals(access), contextlib.closing(RunLease(user, "schedproof clean")):
+        with explaining_refusals(access), contextlib.closing(RunLease(user, "schedproof clean")):
             return sweep(user)
-
-
-@contextlib.contextmanager
-def _explaining_refusals(access: Access) -> Iterator[None]:
-    """Explain the apiserver's refusals: these requests use the user's own credentials."""
-    try:
-        yield
-    except ApiError as error:
-        if error.status not in (401, 403):
-            raise
-        what = "rejects these credentials" if error.status == 401 else "refuses a request"
-        raise UsageError(
-            f"the apiserver at {access.url} (context {access.context}) {what}: {error.message}",
-            remedy=(
-                "use credentials with cluster-admin: schedproof creates namespaces, ServiceAccounts, and the rights "
-                "that a candidate declares"
-            ),
-        ) from error
 
 
 def _require_free(api: Api, prefix: str) -> None:
@@ -245,20 +210,6 @@ def _require_free(api: Api, prefix: str) -> None:
         )
 
 
-def _usable(nodes: Sequence[Manifest]) -> list[Manifest]:
-    """Return the nodes that any pod can use."""
-    usable = [
-        node for node in nodes
-        if is_ready(node) and not node["spec"].get("unschedulable") and not node["spec"].get("taints")
-    ]  # fmt: skip
-    if not usable:
-        raise UsageError(
-            f"none of the cluster's {len(nodes)} nodes is Ready, schedulable and without taints",
-            remedy="run `kubectl get nodes` to see their state",
-        )
-    return sorted(usable, key=lambda node: str(node["metadata"]["name"]))
-
-
 def _template(node: Manifest, device: str) -> NodeSpec:
     labels = node["metadata"].get("labels") or {}
     capacity = node["status"]["allocatable"]
@@ -268,12 +219,3 @@ def _template(node: Manifest, device: str) -> NodeSpec:
         {key: value for key, value in labels.items() if key.startswith("topology.kubernetes.io/")},
         device=device,
     )
-
-
-def _common_pause(nodes: Sequence[Manifest]) -> str:
-    """Return a pause image that every node has, or else one that nodes can pull."""
-    images = [
-        {name for image in node["status"].get("images") or () for name in image.get("names") or ()} for node in nodes
-    ]
-    found = sorted(name for name in set.intersection(*images) if "/pause:" in name)
-    return found[0] if found else _PAUSE

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedproof.clusters.registration import ClusterKind, ClusterOptions, flag
+from schedproof.clusters.registration import ClusterKind, ClusterOptions, Surveyed
+from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.progress import Progress
 from schedproof.foundation.redaction import SECRETS
 
 if TYPE_CHECKING:
     from schedproof.clusters.existing.cluster import ExistingCluster
+    from schedproof.clusters.existing.survey import ExistingOptions
 
 _PREFIX = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 
@@ -27,17 +32,11 @@ def _start(
     """See `Starter`. Its Prometheus is the user's."""
     from schedproof.binaries.resolve import paths
     from schedproof.clusters.existing.access import check_kubeconfig
-    from schedproof.clusters.existing.cluster import DEFAULT_PREFIX, ExistingCluster, ExistingOptions, binaries_for
+    from schedproof.clusters.existing.cluster import ExistingCluster, binaries_for
 
-    assert options.kubeconfig is not None
-    assert options.prometheus is not None
     assert logs is not None
-    check_kubeconfig(options.kubeconfig, options.context or "")
-    described = ExistingOptions(
-        options.kubeconfig, options.prometheus, options.context or "",
-        options.namespace_prefix or DEFAULT_PREFIX, options.allow_node_changes, options.audit_log,
-        options.callback_address or "",
-    )  # fmt: skip
+    described = _described(options)
+    check_kubeconfig(described.kubeconfig, described.context)
     with progress.step(
         f"connecting to the cluster in {options.kubeconfig}",
         why="one run at a time; leftovers of an earlier run are removed first",
@@ -49,14 +48,41 @@ def _start(
         )
 
 
+def _described(options: ClusterOptions) -> ExistingOptions:
+    from schedproof.clusters.existing.survey import DEFAULT_PREFIX, ExistingOptions
+
+    assert options.kubeconfig is not None
+    return ExistingOptions(
+        options.kubeconfig, options.prometheus or "", options.context or "",
+        options.namespace_prefix or DEFAULT_PREFIX, options.allow_node_changes, options.audit_log,
+        options.callback_address or "", options.allow_restart,
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def _surveyed(options: ClusterOptions) -> Iterator[Surveyed]:
+    """See `ClusterKind.survey`. Nothing is changed."""
+    from schedproof.clusters.existing.access import read_access
+    from schedproof.clusters.existing.survey import ADDED_BY, explaining_refusals, survey, touched
+
+    described = _described(options)
+    with tempfile.TemporaryDirectory() as scratch:
+        access = read_access(described.kubeconfig, described.context, Path(scratch))
+        api = access.api()
+        with explaining_refusals(access):
+            found = survey(api, described)
+            where = (
+                f"the cluster at {access.url} (context {access.context}, {counted(len(found.nodes), 'usable node')})"
+            )
+            yield Surveyed(
+                where, api, found.kubernetes, found.nodes, found.capabilities, touched(described, access), ADDED_BY
+            )
+
+
 def _check(options: ClusterOptions) -> None:
     SECRETS.learn({"": options.prometheus or ""})
-    for field, what in (
-        ("kubeconfig", "FILE: that of the cluster"),
-        ("prometheus", "URL: of a Prometheus server that scrapes node_exporter on every node"),
-    ):
-        if getattr(options, field) is None:
-            raise UsageError(f"--cluster existing needs {flag(field)}", remedy=f"{flag(field)} {what}")
+    if options.kubeconfig is None:
+        raise UsageError("--cluster existing needs --kubeconfig", remedy="--kubeconfig FILE: that of the cluster")
     if options.audit_log is not None and not options.audit_log.is_file():
         raise UsageError(
             f"--audit-log {options.audit_log}: the file does not exist",
@@ -89,8 +115,9 @@ def _check_callback(address: str) -> None:
 EXISTING = ClusterKind(
     "existing", _start,
     options=(
-        "kubeconfig", "context", "prometheus", "namespace_prefix", "allow_node_changes", "audit_log",
-        "callback_address",
+        "kubeconfig", "context", "prometheus", "namespace_prefix", "allow_node_changes", "allow_restart",
+        "audit_log", "callback_address",
     ),
-    check=_check, single="an existing cluster is one cluster: it cannot be shared", local=False,
+    check=_check, attaches=True, survey=_surveyed,
+    single="an existing cluster is one cluster: it cannot be shared", local=False,
 )  # fmt: skip

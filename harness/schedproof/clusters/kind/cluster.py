@@ -59,6 +59,7 @@ class KindCluster:
     name = "kind"
     device = "eth0"
     namespace = NAMESPACE
+    harness_user = bootstrap.harness_user()
     namespace_prefix = "sp"
 
     def __init__(

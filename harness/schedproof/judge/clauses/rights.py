@@ -12,7 +12,7 @@ from schedproof.history.acts import Rights
 from schedproof.history.audit_order import READING
 from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
-from schedproof.judge.clause import AUDIT, Clause
+from schedproof.judge.clause import AUDIT, GRANT, Clause
 from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.extender_calls import never_called
 from schedproof.judge.rulings.other_ways import not_done_otherwise
@@ -258,19 +258,19 @@ def _rights(kind: str) -> tuple[Clause, ...]:
         Clause(
             f"{kind}/rbac-sufficient",
             "The declared RBAC rules suffice: no request that the candidate needs is refused.",
-            source, judge_rbac_sufficient, needs=AUDIT, whole_run=True,
+            source, judge_rbac_sufficient, needs=AUDIT | GRANT, whole_run=True,
             hint="Add the refused verb and resource to spec.rbac; the finding names them.",
         ),
         Clause(
             f"{kind}/rbac-dangerous",
             "The RBAC rules have no right that no scheduler needs: *, nodes/proxy, all secrets, escalate, bind, "
             "impersonate.",
-            source, judge_rbac_dangerous, whole_run=True,
+            source, judge_rbac_dangerous, needs=GRANT, whole_run=True,
             hint="Name verbs and resources instead of *; bind, escalate, impersonate and all secrets are not needed.",
         ),
         Clause(
             f"{kind}/rbac-minimal", "The RBAC rules have no right that the candidate does not use.",
-            source, judge_rbac_minimal, level="recommended", needs=AUDIT, whole_run=True, pooled=True,
+            source, judge_rbac_minimal, level="recommended", needs=AUDIT | GRANT, whole_run=True, pooled=True,
             hint="Remove unused rights from spec.rbac, unless another situation needs them.",
         ),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from schedproof.history.history import History
 from schedproof.history.observations import ProcessEvent, StartFailed
-from schedproof.judge.clause import Clause
+from schedproof.judge.clause import WATCH, Clause
 from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.timeline import describe_process, log_tails
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
@@ -98,7 +98,7 @@ def _code(code: int | None) -> str:
 CLAUSES = (
     Clause(
         "core/alive", "The scheduler does not exit, panic or crash-loop, whatever pods and nodes the run has.",
-        "schedproof", judge_alive, always=True,
+        "schedproof", judge_alive, always=True, needs=WATCH,
         hint="Catch errors per pod, not around the whole loop; the last log lines show the panic or the exit.",
     ),
 )  # fmt: skip

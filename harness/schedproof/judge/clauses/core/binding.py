@@ -11,6 +11,7 @@ from schedproof.judge.clause import (
     AUDIT,
     CHANGE_NODES,
     HOLD_BINDINGS,
+    RESTART,
     RETRIED,
     SEVERAL_NODES,
     STEERED,
@@ -379,7 +380,8 @@ CLAUSES = (
     ),
     Clause(
         "core/restart", "After a restart of the scheduler, pending pods are scheduled and bound pods are left alone.",
-        "Kubernetes: controllers keep their state in the API", judge_restart, needs=AUDIT | CHANGE_NODES,
+        "Kubernetes: controllers keep their state in the API", judge_restart,
+        needs=AUDIT | CHANGE_NODES | RESTART,
         stands_on=STEERED,
         hint=(
             "Keep no state outside the API: at the start list pods and nodes, then watch. Continue a list that has a "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from schedproof.history.acts import Expect, Resumed
 from schedproof.history.history import History, TestPod
-from schedproof.judge.clause import STEERED, Clause
+from schedproof.judge.clause import STEERED, STOP, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.lateness import is_overdue
 from schedproof.judge.verdict import Finding, failed, gives, invalid, passed
@@ -81,7 +81,7 @@ CLAUSES = (
         "core/priority-order",
         "If pods compete for the same room, the pods of the highest priorities get it.",
         "Kubernetes: PodSpec.priority; PrioritySort plugin", judge_priority_order, features=frozenset({"priority"}),
-        stands_on=STEERED,
+        stands_on=STEERED, needs=STOP,
         hint=(
             "List all pending pods before the first decision, and take the pod with the highest spec.priority (none: "
             "0)."

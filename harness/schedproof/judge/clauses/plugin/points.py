@@ -7,7 +7,7 @@ from typing import Any
 
 from schedproof.candidate.claims import Claims
 from schedproof.history.history import History
-from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
+from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STOP, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.evidence import Evidence
 from schedproof.judge.rulings.decisions import decision_table
@@ -123,13 +123,14 @@ CLAUSES = (
         "plugin/batching-safe",
         "Pods that prefer different nodes get them, also when they are next to each other in the queue.",
         "scheduler framework: SignPlugin; KEP-5598, opportunistic batching", judge_score,
-        needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"signs-pods"}), unclaimed=_no_opposed_scores,
+        needs=CHANGE_NODES | SEVERAL_NODES | STOP, features=frozenset({"signs-pods"}), unclaimed=_no_opposed_scores,
         hint="SignPod returns a fragment for each part of a pod that PreFilter, Filter, PreScore and Score read.",
     ),
     Clause(
         "plugin/queue-sort",
         "Of two waiting pods, the QueueSort plugin puts first the pod that the worked examples name.",
-        "scheduler framework: QueueSort; the candidate's claim", judge_queue_sort, unclaimed=_no_queue_sort,
+        "scheduler framework: QueueSort; the candidate's claim", judge_queue_sort, needs=STOP,
+        unclaimed=_no_queue_sort,
         hint="Enable it at queueSort in each profile, without PrioritySort; Less(a, b): a is first.",
     ),
 )  # fmt: skip

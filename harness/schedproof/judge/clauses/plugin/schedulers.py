@@ -8,7 +8,7 @@ from schedproof.candidate.scheduler_config import DEFAULT_SCHEDULER, SHARED_LEAS
 from schedproof.history.acts import Halted
 from schedproof.history.history import History
 from schedproof.history.observations import LeaseHolder
-from schedproof.judge.clause import AUDIT, Clause
+from schedproof.judge.clause import AUDIT, CONFIGURE, Clause
 from schedproof.judge.clauses.core.conditions import judge_binds
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed, passed
@@ -94,6 +94,7 @@ CLAUSES = (
         "plugin/leader-election-off-on",
         "The scheduler works without leader election, and with it, when it holds its lease.",
         "KubeSchedulerConfiguration.leaderElection; client-go: leaderelection", judge_leader_election,
+        needs=CONFIGURE,
         hint="Leave leaderElection to the configuration: set none of its flags in main.",
     ),
     Clause(

@@ -1,0 +1,148 @@
+"""What an existing cluster shows before anything is changed in it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from schedproof.clusters.api import Api, ApiError, Manifest
+from schedproof.clusters.existing.access import Access
+from schedproof.clusters.existing.sweep import RUN
+from schedproof.clusters.nodes import is_ready
+from schedproof.clusters.spec import SIMULATED_RUNTIME, minor_version
+from schedproof.foundation.errors import UsageError
+
+DEFAULT_PREFIX = "schedproof-run"
+_PAUSE = "registry.k8s.io/pause:3.10"
+
+ADDED_BY: Mapping[str, str] = {
+    "audit": "--audit-log FILE",
+    "change-nodes": "--allow-node-changes",
+    "hold-bindings": "--callback-address ADDRESS",
+    "idle-nodes": "--allow-node-changes",
+    "restart-attached": "--allow-restart",
+    "scripted-metrics": "--prometheus URL",
+}
+"""The options that add capabilities."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ExistingOptions:
+    """The user's description of the cluster.
+
+    `prometheus` is "" if no candidate of the run needs readings. `callback_address` is this machine's as the apiserver
+    reaches it, or "" if it does not; `audit_log` is the apiserver's audit log, read while it grows.
+    """
+
+    kubeconfig: Path
+    prometheus: str = ""
+    context: str = ""
+    namespace_prefix: str = DEFAULT_PREFIX
+    allow_node_changes: bool = False
+    audit_log: Path | None = None
+    callback_address: str = ""
+    allow_restart: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Survey:
+    """`usable`: the nodes that any pod can use."""
+
+    kubernetes: str
+    usable: Sequence[Manifest]
+    capabilities: frozenset[str]
+
+    @property
+    def nodes(self) -> list[str]:
+        return [node["metadata"]["name"] for node in self.usable]
+
+
+def survey(user: Api, options: ExistingOptions) -> Survey:
+    """Look at a cluster with the user's credentials.
+
+    Raises:
+        UsageError: no node is usable.
+        SchedproofError: it does not respond.
+    """
+    kubernetes = minor_version(user.version())
+    usable = usable_nodes(user.list("nodes")["items"])
+    # Simulated kubelets report no container runtime, or kwok.
+    runtimes = [node["status"].get("nodeInfo", {}).get("containerRuntimeVersion", "") for node in usable]
+    real = any(runtime and not runtime.startswith(f"{SIMULATED_RUNTIME}:") for runtime in runtimes)
+    given = {
+        "audit": options.audit_log is not None,
+        "change-nodes": options.allow_node_changes,
+        "default-scheduler": True,
+        "ending-pods": not real,
+        "foreign-objects": True,
+        "hold-bindings": bool(options.callback_address),
+        "idle-nodes": options.allow_node_changes,
+        "real-pods": real,
+        "restart-attached": options.allow_restart,
+        "scripted-metrics": bool(options.prometheus),
+        "several-nodes": len(usable) > 1,
+    }
+    return Survey(kubernetes, usable, frozenset(name for name, is_given in given.items() if is_given))
+
+
+def touched(options: ExistingOptions, access: Access) -> list[str]:
+    """Return what a run may create, change and delete in the cluster, a sentence each."""
+    prefix, clean = (
+        options.namespace_prefix,
+        (f"schedproof clean --kubeconfig {options.kubeconfig} --context {access.context}"),
+    )
+    nodes = "it labels, taints and cordons nodes, adds Node objects without a machine, and undoes all of it"
+    return [
+        f"it creates the namespaces {prefix} and {prefix}-*, and objects in them",
+        "it creates objects without a namespace, such as StorageClasses, PriorityClasses and ClusterRoleBindings",
+        f"it removes all of these at the end, by the label {RUN}; if it is killed, `{clean}` does",
+        "it holds the Lease kube-system/schedproof, so that no other run uses the cluster",
+        nodes if options.allow_node_changes else "it changes no node",
+    ]
+
+
+@contextlib.contextmanager
+def explaining_refusals(access: Access) -> Iterator[None]:
+    """Explain the apiserver's refusals: these requests use the user's own credentials."""
+    try:
+        yield
+    except ApiError as error:
+        if error.status not in (401, 403):
+            raise
+        what = "rejects these credentials" if error.status == 401 else "refuses a request"
+        raise UsageError(
+            f"the apiserver at {access.url} (context {access.context}) {what}: {error.message}",
+            remedy=(
+                "use credentials with cluster-admin: schedproof creates namespaces, ServiceAccounts, and the rights "
+                "that a candidate declares"
+            ),
+        ) from error
+
+
+def usable_nodes(nodes: Sequence[Manifest]) -> list[Manifest]:
+    """Return the nodes that any pod can use, by name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    usable = [
+        node for node in nodes
+        if is_ready(node) and not node["spec"].get("unschedulable") and not node["spec"].get("taints")
+    ]  # fmt: skip
+    if not usable:
+        raise UsageError(
+            f"none of the cluster's {len(nodes)} nodes is Ready, schedulable and without taints",
+            remedy="run `kubectl get nodes` to see their state",
+        )
+    return sorted(usable, key=lambda node: str(node["metadata"]["name"]))
+
+
+def common_pause(nodes: Sequence[Manifest]) -> str:
+    """Return a pause image that every node has, or else one that nodes can pull."""
+    images = [
+        {name for image in node["status"].get("images") or () for name in image.get("names") or ()} for node in nodes
+    ]
+    found = sorted(name for name in set.intersection(*images) if "/pause:" in name)
+    return found[0] if found else _PAUSE

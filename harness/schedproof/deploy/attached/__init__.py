@@ -1,0 +1,1 @@
+"""Schedulers that run already in an existing cluster: their pods are found and watched."""
