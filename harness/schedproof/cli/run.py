@@ -91,8 +91,8 @@ def _run_across(arguments: argparse.Namespace, minors: tuple[str, ...], since: R
 
 def _resume(arguments: argparse.Namespace, since: Report | None) -> int:
     """Try what an interrupted run has left, and complete its report."""
-    for option in ("report", "seed", "shard", "clause", "profile", "watch", "dry_run"):
-        if getattr(arguments, option):
+    for option in ("report", "seed", "shard", "clause", "profile", "watch", "dry-run"):
+        if getattr(arguments, option.replace("-", "_")):
             raise UsageError(
                 f"--resume goes on with what the run in {arguments.resume} was to try: --{option} cannot change that",
                 remedy=f"leave out --{option}, or begin a new run",
