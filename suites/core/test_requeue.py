@@ -41,6 +41,21 @@ def requeue(case: Case, before: dict[str, Any], after: dict[str, Any]) -> None:
     case.expect_bound([pod], case.deadlines.requeue)
 
 
+def requeue_anywhere(case: Case, before: dict[str, Any], after: dict[str, Any], taint: str) -> None:
+    """Change all nodes so that no pod fits that does not tolerate `taint`, then one so that all do.
+
+    No rule but that of the taint keeps the pod off. One that selects a node is kept off the others by its selector, and
+    kube-scheduler, for example, tries it again for that reason after any change of taints.
+    """
+    for node in case.nodes.names:
+        case.nodes.change(node, **before)
+    case.settle()
+    pod = case.pod("waits", cpu="100m")
+    case.expect_pending([pod], tolerations=[{"key": taint, "operator": "Exists"}])
+    case.nodes.change(case.nodes.names[-1], **after)
+    case.expect_bound([pod], case.deadlines.requeue)
+
+
 @pytest.mark.clause("core/requeue-node-added")
 def test_requeue_node_added(case: Case) -> None:
     """A pod is larger than every node, one selects a label that none has, and others find one like them on each node.
@@ -101,26 +116,21 @@ def test_idle(case: Case) -> None:
 
 @pytest.mark.clause("core/requeue-taint-removed")
 def test_requeue_taint_removed(case: Case) -> None:
-    """A pod selects a tainted node. Then the taint is removed; later, its effect becomes one that repels no pod."""
+    """A pod selects a tainted node. Then the taint is removed; later, its effect becomes one that repels no pod.
+
+    Last, a pod waits while all nodes are tainted.
+    """
     taint = {"key": "schedproof.dev/reserved", "effect": "NoSchedule"}
     requeue(case, {"taints": [taint]}, {"taints": []})
     requeue(case, {"taints": [taint]}, {"taints": [{**taint, "effect": "PreferNoSchedule"}]})
+    requeue_anywhere(case, {"taints": [taint]}, {"taints": []}, taint["key"])
 
 
 @pytest.mark.clause("core/requeue-uncordon")
 def test_requeue_uncordon(case: Case) -> None:
-    """A pod selects a cordoned node. Then the node is uncordoned. Another pod waits while all nodes are cordoned.
-
-    kube-scheduler tries the first one again after any change of a node's taints, since other nodes lack the label.
-    """
+    """A pod selects a cordoned node. Then the node is uncordoned. Another pod waits while all nodes are cordoned."""
     requeue(case, {"unschedulable": True}, {"unschedulable": False})
-    for node in case.nodes.names:
-        case.nodes.change(node, unschedulable=True)
-    case.settle()
-    pod = case.pod("waits", cpu="100m")
-    case.expect_pending([pod], tolerations=[{"key": CORDONED, "operator": "Exists"}])
-    case.nodes.change(case.nodes.names[-1], unschedulable=False)
-    case.expect_bound([pod], case.deadlines.requeue)
+    requeue_anywhere(case, {"unschedulable": True}, {"unschedulable": False}, CORDONED)
 
 
 @pytest.mark.clause("core/requeue-label-changed")

@@ -9,19 +9,16 @@ import collections
 import dataclasses
 import re
 import sys
-import tempfile
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
-from schedproof.foundation.progress import ConsoleProgress
 from schedproof.oracle.coverage import unmodelled
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.manifest import Manifest
 from schedproof.oracle.selectors import required_terms, selects
 
-from .programs import built
+from .programs import main
 from .referee import Decision, decisions
 from .worlds import Worlds
 
@@ -105,16 +102,5 @@ def compare(program: Path, count: int, seed: int) -> Comparison:
     return comparison
 
 
-def main(worlds: int, seed: int) -> int:
-    """Compare, print, and return the exit code: 1 if any decision differs."""
-    begin = time.monotonic()
-    with tempfile.TemporaryDirectory() as work:
-        program = built("referee", Path(work), DEFAULT_KUBERNETES, ConsoleProgress())
-    comparison = compare(program, worlds, seed)
-    sys.stdout.write("\n".join(comparison.lines()))
-    sys.stdout.write(f"\n{worlds:,} worlds from seed {seed} in {time.monotonic() - begin:.0f} s\n")
-    return 1 if comparison.different else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1))
+    sys.exit(main("referee", DEFAULT_KUBERNETES, compare))

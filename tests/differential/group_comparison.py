@@ -11,12 +11,9 @@ import itertools
 import json
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from schedproof.foundation.progress import ConsoleProgress
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.groups import (
     Victim,
@@ -33,7 +30,7 @@ from schedproof.oracle.groups import (
 from schedproof.oracle.manifest import full_name, priority
 
 from .group_worlds import GroupWorlds, Manifest
-from .programs import built
+from .programs import main
 
 KUBERNETES = "1.37"
 """The first minor version with PodGroups that are more than an experiment, though off by default."""
@@ -180,16 +177,5 @@ def compare(program: Path, count: int, seed: int) -> GroupComparison:
     return comparison
 
 
-def main(worlds: int, seed: int) -> int:
-    """Compare, print, and return the exit code: 1 if any decision differs."""
-    begin = time.monotonic()
-    with tempfile.TemporaryDirectory() as work:
-        program = built("groups", Path(work), KUBERNETES, ConsoleProgress())
-    comparison = compare(program, worlds, seed)
-    sys.stdout.write("\n".join(comparison.lines()))
-    sys.stdout.write(f"\n{worlds:,} worlds from seed {seed} in {time.monotonic() - begin:.0f} s\n")
-    return 1 if comparison.different else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1))
+    sys.exit(main("groups", KUBERNETES, compare))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import functools
 import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sized
 from pathlib import Path
+from typing import Protocol
 
 from schedproof.binaries import lock, toolchain
 from schedproof.binaries.build import build
 from schedproof.binaries.lock import Build, VersionQuestion
-from schedproof.foundation.progress import Progress
+from schedproof.foundation.progress import ConsoleProgress, Progress
 
 
 def built(name: str, work: Path, kubernetes: str, progress: Progress) -> Path:
@@ -31,3 +36,26 @@ def built(name: str, work: Path, kubernetes: str, progress: Progress) -> Path:
     )  # fmt: skip
     go = functools.partial(toolchain.obtain, program.minimum_go, pins.go, progress)
     return build(program, [name], go, progress)[name]
+
+
+class Compared(Protocol):
+    """What a comparison found."""
+
+    @property
+    def different(self) -> Sized: ...
+
+    def lines(self) -> Iterable[str]: ...
+
+
+def main(name: str, kubernetes: str, compare: Callable[[Path, int, int], Compared]) -> int:
+    """Compare with the named program, print, and return the exit code: 1 if any decision differs.
+
+    The arguments of the command line are the number of worlds, and the seed (default: 1).
+    """
+    begin, worlds, seed = time.monotonic(), int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    with tempfile.TemporaryDirectory() as work:
+        program = built(name, Path(work), kubernetes, ConsoleProgress())
+    comparison = compare(program, worlds, seed)
+    sys.stdout.write("\n".join(comparison.lines()))
+    sys.stdout.write(f"\n{worlds:,} worlds from seed {seed} in {time.monotonic() - begin:.0f} s\n")
+    return 1 if comparison.different else 0
