@@ -145,6 +145,22 @@ def test_unknown_names_have_up_to_three_suggestions(capsys: pytest.CaptureFixtur
     assert "schedproof candidates" in output_of(capsys, "check", "nothing-like-it-at-all", code=2)
 
 
+@pytest.mark.parametrize("option", ["--seed=0", "--clause=core/binds", "--repeat=2", "--report=x", "--watch"])
+def test_a_resumed_run_is_the_one_that_was_interrupted(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    name = option.partition("=")[0]
+    assert f"{name} cannot change that" in output_of(capsys, "run", "stock", "--resume=x", option, code=2)
+
+
+def test_shards_have_one_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--shard needs --seed" in output_of(capsys, "run", "stock", "--shard=1/2", code=2)
+
+
+def test_what_is_no_shard_is_not_merged(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = output_of(capsys, "merge", str(tmp_path), f"--report={tmp_path / 'merged'}", code=2)
+    assert "is not the report of a shard" in out
+    assert not (tmp_path / "merged").exists()
+
+
 def test_run_refuses_an_own_test_and_names_the_pytest_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "pytest --sched-candidate=CANDIDATE --sched-clause=own/mine" in output_of(
         capsys, "run", "stock", "--clause", "own/mine", code=2

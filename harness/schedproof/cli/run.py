@@ -91,12 +91,14 @@ def _run_across(arguments: argparse.Namespace, minors: tuple[str, ...], since: R
 
 def _resume(arguments: argparse.Namespace, since: Report | None) -> int:
     """Try what an interrupted run has left, and complete its report."""
-    for option in ("report", "seed", "shard", "clause", "profile", "watch", "dry-run"):
-        if getattr(arguments, option.replace("-", "_")):
-            raise UsageError(
-                f"--resume goes on with what the run in {arguments.resume} was to try: --{option} cannot change that",
-                remedy=f"leave out --{option}, or begin a new run",
-            )
+    of_run = {name: getattr(arguments, name) is not None for name in ("report", "seed", "shard")}
+    of_run |= {name: bool(getattr(arguments, name)) for name in ("clause", "profile", "watch", "dry_run")}
+    of_run["repeat"] = arguments.repeat > 1
+    if asked := [name.replace("_", "-") for name, is_asked in of_run.items() if is_asked]:
+        raise UsageError(
+            f"--resume goes on with what the run in {arguments.resume} was to try: --{asked[0]} cannot change that",
+            remedy=f"leave out --{asked[0]}, or begin a new run",
+        )
     from schedproof.report.run.conclusion import conclude
     from schedproof.report.run.html import report_of
     from schedproof.report.run.outputs import write_files
