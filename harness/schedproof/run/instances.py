@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.foundation.disk import writing_report
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError, UsageError
 from schedproof.foundation.private import make_private
 from schedproof.history.acts import Run, RunCandidate, Selected
 from schedproof.history.history import History
 from schedproof.history.saved import load_records
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.judge.judge import merge
+from schedproof.judge.judge import judge_all, merge
 from schedproof.judge.verdict import Verdict
 from schedproof.run.events import Judged
 from schedproof.run.folders import require_space
@@ -105,11 +106,12 @@ def merge_shards(folders: Sequence[Path], report: Path) -> tuple[RunResult, list
             f"shards of different numbers: {', '.join(map(str, sorted(shards)))}", remedy="give the shards of one run"
         )
     require_space(report)
-    for one, folder in sorted(shards.items()):
-        for home in sorted(folder.glob("candidates/*")):
-            _add_instances(home, report / "candidates" / home.name)
-        if (folder / "cluster").exists():
-            shutil.copytree(folder / "cluster", report / "cluster" / f"shard-{one.number}")
+    with writing_report(report):
+        for one, folder in sorted(shards.items()):
+            for home in sorted(folder.glob("candidates/*")):
+                _add_instances(home, report / "candidates" / home.name)
+            if (folder / "cluster").exists():
+                shutil.copytree(folder / "cluster", report / "cluster" / f"shard-{one.number}")
     missing = {Shard(number + 1, count) for count in counts for number in range(count)} - {*shards}
     return rejudge(report, of_all_shards=True), sorted(missing)
 
@@ -138,8 +140,8 @@ def interrupted(folder: Path, candidates: Sequence[Candidate]) -> Interrupted:
     run: Run | None = None
     homes = [path for path in sorted(folder.glob("candidates/*")) if instance_folders(path)]
     for home in homes:
-        histories = [History(load_records(path)) for path in instance_folders(home).values()]
-        run = histories[0].run
+        histories = {number: History(load_records(path)) for number, path in instance_folders(home).items()}
+        run = next(iter(histories.values())).run
         candidate = next((one for one in candidates if one.name == home.name), None)
         if candidate is None or not _same(RunCandidate.model_validate(candidate.as_dict()), run.candidate):
             what = "is not given" if candidate is None else "has changed since"
@@ -147,13 +149,15 @@ def interrupted(folder: Path, candidates: Sequence[Candidate]) -> Interrupted:
                 f"{folder} is the report of a run of {home.name}, which {what}",
                 remedy="give the same candidates, or begin a new run without --resume",
             )
-        selected = {clause for history in histories for record in history.of(Selected) for clause in record.clauses}
-        asked |= selected
-        done = {clause for clause in selected if any(history.ended(clause) for history in histories)}
-        if left := selected - done - {clause for clause in selected if CATALOGUE[clause].last}:
-            untried |= {(home.name, clause) for clause in left}
-        if left or not any(history.over for history in histories):
-            untried |= {(home.name, clause) for clause in selected if CATALOGUE[clause].always}
+        verdicts = judge_all(histories)
+        asked |= {verdict.clause for verdict in verdicts}
+        left = {
+            verdict.clause for verdict in verdicts
+            if verdict.code == "cut-short" and not any(one.ended(verdict.clause) for one in histories.values())
+        }  # fmt: skip
+        if left:
+            left |= {clause for clause in asked if CATALOGUE[clause].always}
+        untried |= {(home.name, clause) for clause in left}
     not_begun = {candidate.name for candidate in candidates} - {home.name for home in homes}
     untried |= {(name, clause) for name in not_begun for clause in asked}
     if run is None or not untried:
@@ -184,7 +188,8 @@ def add_part(folder: Path) -> RunResult:
 def _adopt_left(folder: Path) -> None:
     """Add evidence that a resumed run, or one that was killed, has left in `new_part`."""
     part = folder / _PART
-    for home in sorted(part.glob("candidates/*")):
+    homes = sorted(part.glob("candidates/*"))
+    for home in homes:
         there = instance_folders(folder / "candidates" / home.name)
         for path in instance_folders(home).values() if there else ():
             one, other = (History(load_records(found)).run for found in (next(iter(there.values())), path))
@@ -193,12 +198,14 @@ def _adopt_left(folder: Path) -> None:
                     f"{part} is not of the run in {folder}: {', '.join(differing)} of {home.name} differ",
                     remedy=f"begin a new run without --resume, or remove {part}",
                 )
-        _add_instances(home, folder / "candidates" / home.name)
-    number = len([*folder.glob("cluster/resumed-*")]) + 1
-    if (part / "cluster").exists():
-        shutil.copytree(part / "cluster", folder / "cluster" / f"resumed-{number}")
-    if part.exists():
-        shutil.rmtree(part)
+    with writing_report(folder):
+        for home in homes:
+            _add_instances(home, folder / "candidates" / home.name)
+        number = len([*folder.glob("cluster/resumed-*")]) + 1
+        if (part / "cluster").exists():
+            shutil.copytree(part / "cluster", folder / "cluster" / f"resumed-{number}")
+        if part.exists():
+            shutil.rmtree(part)
 
 
 def _shard_of(folder: Path, headers: dict[str, tuple[Path, Run]]) -> Shard:

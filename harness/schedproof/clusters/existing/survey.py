@@ -89,10 +89,8 @@ def survey(user: Api, options: ExistingOptions) -> Survey:
 
 def touched(options: ExistingOptions, access: Access) -> list[str]:
     """Return what a run may create, change and delete in the cluster, a sentence each."""
-    prefix, clean = (
-        options.namespace_prefix,
-        (f"schedproof clean --kubeconfig {options.kubeconfig} --context {access.context}"),
-    )
+    prefix = options.namespace_prefix
+    clean = f"schedproof clean --kubeconfig {options.kubeconfig} --context {access.context}"
     nodes = "it labels, taints and cordons nodes, adds Node objects without a machine, and undoes all of it"
     return [
         f"it creates the namespaces {prefix} and {prefix}-*, and objects in them",
