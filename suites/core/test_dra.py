@@ -182,19 +182,19 @@ def test_dra_conditions(case: Case) -> None:
     """Two nodes have a device that its driver prepares once it is allocated, and before the pod is bound.
 
     For the first pod it does so; for the second it reports a failure first, after which devices are allocated anew.
+    Both are under way at a time: kube-scheduler, for example, looks at the conditions every 5 s.
     """
     for node in case.nodes.names[:2]:
         case.dra.publish(node, (FAST, "a"), bindingConditions=[PREPARED], bindingFailureConditions=[FAILED])
     fast = case.dra.device_class(FAST)
     case.view.await_freshness()
-    for reports in ([PREPARED], [FAILED, PREPARED]):
-        claim = case.dra.claim(fast, "a")
-        pod = case.pod(resourceClaims=[claim])
-        for condition in reports:
-            if case.dra.await_allocated(claim, case.deadlines.requeue):
-                case.fence()
-                case.dra.report(claim, condition)
-        case.expect_bound([pod], case.deadlines.requeue)
+    claims = [case.dra.claim(fast, "a") for _ in range(2)]
+    pods = [case.pod(resourceClaims=[claim]) for claim in claims]
+    for claim, condition in ((claims[0], PREPARED), (claims[1], FAILED), (claims[1], PREPARED)):
+        if case.dra.await_allocated(claim, case.deadlines.requeue):
+            case.fence()
+            case.dra.report(claim, condition)
+    case.expect_bound(pods, case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/dra-extended")
