@@ -1,4 +1,4 @@
-"""What is told before a run on a cluster that others run. The cluster is simulated."""
+"""The text that a run on an existing cluster prints before it starts, with a simulated API of the cluster."""
 
 from __future__ import annotations
 

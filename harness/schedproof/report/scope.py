@@ -72,7 +72,7 @@ def _not_judged(candidate: Candidate, cluster: Surveyed, request: RunRequest) ->
         name=request.settings.kind.name, minor=cluster.kubernetes, capabilities=sorted(cluster.capabilities),
         withheld=withheld(candidate, cluster.capabilities), nodes=list(cluster.nodes),
     )  # fmt: skip
-    selected = [clause for name, clause in CATALOGUE.items() if request.selects(name)]
+    selected = [CATALOGUE[clause] for one, clause in request.trials if one.name == candidate.name]
     verdicts = [(clause, applies(clause, candidate.claims, described)) for clause in selected]
     skipped = [(clause, verdict) for clause, verdict in verdicts if verdict and verdict.outcome == "skipped"]
     if not skipped:

@@ -190,10 +190,10 @@ def _adopt_left(folder: Path) -> None:
     part = folder / _PART
     homes = sorted(part.glob("candidates/*"))
     for home in homes:
-        there = instance_folders(folder / "candidates" / home.name)
-        for path in instance_folders(home).values() if there else ():
-            one, other = (History(load_records(found)).run for found in (next(iter(there.values())), path))
-            if differing := _differing(one, other):
+        there = [*instance_folders(folder / "candidates" / home.name).values()]
+        first, *others = (History(load_records(path)).run for path in (*there[:1], *instance_folders(home).values()))
+        for other in others:
+            if differing := _differing(first, other):
                 raise UsageError(
                     f"{part} is not of the run in {folder}: {', '.join(differing)} of {home.name} differ",
                     remedy=f"begin a new run without --resume, or remove {part}",

@@ -123,8 +123,8 @@ class RunRequest:
         """What of the catalogue is tried on which candidate."""
         selected = [clause for clause in CATALOGUE if self.selects(clause)]
         trials = [(candidate, clause) for candidate in self.candidates for clause in selected]
-        part = self.part(trials)
-        return [(candidate, clause) for candidate, clause in trials if (candidate.name, clause) in part]
+        tried = self.part(trials)
+        return [(candidate, clause) for candidate, clause in trials if (candidate.name, clause) in tried]
 
     def part(self, trials: Sequence[tuple[Candidate, str]]) -> Collection[tuple[str, str]]:
         """The names of candidates and clauses that are tried of these."""
