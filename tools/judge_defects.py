@@ -119,11 +119,17 @@ def judge(
     Rows that need another cluster are judged by themselves, with their evidence in a folder of that name.
     """
     judged = {}
-    for cluster in sorted({row.get("cluster", "") for row in rows}):
-        here = [row for row in rows if row.get("cluster", "") == cluster]
-        other = (f"--sched-cluster-file={ROOT / 'clusters' / cluster}.yaml",) if cluster else ()
-        judged |= _judge_on(here, report / cluster, jobs, (*options, *other), ladder=ladder)
+    for cluster, kubernetes in sorted({_place(row) for row in rows}):
+        here = [row for row in rows if _place(row) == (cluster, kubernetes)]
+        other = [f"--sched-cluster-file={ROOT / 'clusters' / cluster}.yaml"] if cluster else []
+        other += [f"--sched-kubernetes={kubernetes}"] if kubernetes else []
+        judged |= _judge_on(here, report / cluster / kubernetes, jobs, (*options, *other), ladder=ladder)
     return judged
+
+
+def _place(row: dict[str, Any]) -> tuple[str, str]:
+    """Return the file of the cluster that a row needs, and its minor version; each empty for the default."""
+    return row.get("cluster", ""), row.get("kubernetes", "")
 
 
 def _judge_on(

@@ -109,6 +109,34 @@ def test_dra_taints(case: Case) -> None:
     case.expect_bound(exceeds[:1], case.deadlines.requeue)
 
 
+@pytest.mark.clause("core/dra-taint-rules")
+def test_dra_taint_rules(case: Case) -> None:
+    """Two nodes have two devices each. A DeviceTaintRule taints all devices of one node, another rule one of the other.
+
+    Pods claim a device, or two, and some tolerate the taint. Those that wait fit once the rules are gone.
+    """
+    here, there, *_ = case.nodes.names
+    published = case.dra.publish(here, *[(FAST, "a")] * 2)
+    other = case.dra.publish(there, *[(SLOW, "a")] * 2)
+    fast, slow = case.dra.device_class(FAST), case.dra.device_class(SLOW)
+    taint = {"key": BROKEN, "value": "yes", "effect": "NoSchedule"}
+    rules = [case.dra.taint_by_rule(published, taint), case.dra.taint_by_rule(other, taint, device="device-1")]
+    case.view.await_freshness()
+    waits = [case.pod("exceeds", resourceClaims=[case.dra.claim(fast, "a")])]
+    waits.append(case.pod("exceeds", resourceClaims=[case.dra.claim(slow, "a", count=2)]))
+    case.expect_pending(waits)
+    matching = [{"key": BROKEN, "operator": "Equal", "value": "yes", "effect": "NoSchedule"}]
+    tolerates = case.pod(resourceClaims=[case.dra.claim(fast, "a", tolerations=matching)])
+    case.expect_bound([tolerates])
+    untainted = case.pod(resourceClaims=[case.dra.claim(slow, "a")])
+    case.expect_bound([untainted])
+    case.delete([untainted])
+    case.dra.await_released([untainted])
+    for rule, pod in zip(rules, waits, strict=True):
+        case.dra.withdraw(rule)
+        case.expect_bound([pod], case.deadlines.requeue)
+
+
 @pytest.mark.clause("core/dra-partitions")
 def test_dra_partitions(case: Case) -> None:
     """One node has two devices that can be had whole or in halves, another has one that is smaller than its half.

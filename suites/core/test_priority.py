@@ -121,7 +121,11 @@ class Contest:
 
 @pytest.mark.clause("core/preemption-lands")
 def test_preemption_lands(case: Case) -> None:
-    """All slots of a node are held by pods of lower priority. Then other rules keep a preemptor off beside a holder."""
+    """All slots of a node are held by pods of lower priority. Then other rules keep a preemptor off beside a holder.
+
+    Last, a preemptor is deleted while its victim terminates: a pod of lower priority takes the room that was free, but
+    kept for the preemptor.
+    """
     contest = Contest(case, 2)
     holders = contest.holders((10, 1), (10, 1))
     preemptor = contest.pod("preemptor", 1000, preempts=True)
@@ -131,6 +135,16 @@ def test_preemption_lands(case: Case) -> None:
         holders = contest.holders((10, 1), **spec)
         preemptor = contest.pod("preemptor", 1000, preempts=True, **spec)
         case.expect_bound([preemptor], case.deadlines.requeue)
+    case.delete([preemptor, *holders])
+    port: dict[str, Any] = {} if case.leaves_out(Subject.HOST_PORTS) else PORT
+    holders = contest.holders((10, 1), lingers=True, terminationGracePeriodSeconds=GRACE)
+    preemptor = contest.pod("preemptor", 1000, 2, preempts=True, **port)
+    case.status.await_eviction(holders, case.deadlines.requeue, 1)
+    latecomer = contest.pod("latecomer", 10, **port)
+    case.fence()
+    case.delete([preemptor])
+    case.expect_bound([latecomer], case.deadlines.requeue)
+    case.pods.remove_finalizers(holders)
 
 
 @pytest.mark.clause("core/preemption-lower")

@@ -319,6 +319,23 @@ def test_fit_resize(case: Case) -> None:
     case.expect_bound([exceeds], case.deadlines.requeue)
 
 
+@pytest.mark.clause("core/fit-resize-pod-level")
+def test_fit_resize_pod_level(case: Case) -> None:
+    """A pod is resized to a smaller pod-level request, which its kubelet applies later; then to a larger one."""
+    here = node_of_its_own(case, cpu="4")
+    resized = case.pod("fits", cpu="100m", resources={"requests": {"cpu": "3"}}, plain=True, **here)
+    case.expect_bound([resized])
+    case.pods.resize_whole(resized, "1", in_force="3")
+    case.settle()
+    waits = case.pod("exceeds", cpu="2", **here)
+    case.expect_pending([waits])
+    case.pods.resize_whole(resized, "1", in_force="1")
+    case.expect_bound([waits], case.deadlines.requeue)
+    case.pods.resize_whole(resized, "2", in_force="1")
+    case.settle()
+    case.expect_pending([case.pod("exceeds", cpu="500m", **here)])
+
+
 @pytest.mark.clause("core/host-port")
 def test_host_port(case: Case) -> None:
     """Pods open host ports of a node: the same port on the same hostIP, on all, on another, and other ports.

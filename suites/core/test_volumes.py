@@ -73,6 +73,28 @@ def test_volume_limits(case: Case) -> None:
     case.expect_bound([last], case.deadlines.requeue)
 
 
+@pytest.mark.clause("core/volume-driver")
+def test_volume_driver(case: Case) -> None:
+    """A driver runs on one node, and prevents pods with its volumes from being on others; another driver does not.
+
+    One pod waits for the driver on its node, until it runs there, too.
+    """
+    node, other = case.nodes.names[:2]
+    case.volumes.register(prevents=True)
+    case.volumes.limit(other, 10)
+    at_once = case.volumes.storage_class(waits=False)
+    volumes = [*(case.volumes.volume(at_once, driver=DRIVER) for _ in range(3)), case.volumes.volume(at_once)]
+    volumes.append(case.volumes.volume(at_once, driver=f"other.{DRIVER}"))
+    first, second, third, *others = (case.volumes.claim(at_once, volume=volume) for volume in volumes)
+    case.view.await_freshness()
+    waits = case.pod("exceeds", volumes=[first], **on(node))
+    case.expect_pending([waits])
+    case.expect_bound([case.pod(volumes=[claim]) for claim in (second, third)])
+    case.expect_bound([case.pod(volumes=[claim], **on(node)) for claim in others])
+    case.volumes.limit(node, 10)
+    case.expect_bound([waits], case.deadlines.requeue)
+
+
 @pytest.mark.clause("core/volume-capacity")
 def test_volume_capacity(case: Case) -> None:
     """A driver provisions volumes, and reports how much it can for each of two nodes, and for none.

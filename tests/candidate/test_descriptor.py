@@ -160,6 +160,9 @@ null                         |     | empty-field         | such as `command: [
 {binary: kube-scheduler, name: A, args: [1]}           | .args       | wrong-type          | args: {
 {binary: kube-scheduler, name: A, args: {a: .inf}}     | .args.a     | out-of-range        | finite number
 {binary: kube-scheduler, name: A, args: {a: ["{port}"]}} | .args.a[0] | malformed           | extender
+{binary: kube-scheduler, flags: {v: "4"}}              | .flags.v    | contradiction       | leave it out
+{binary: kube-scheduler, flags: {--a: "1"}}            | .flags["--a"] | malformed         | dashes
+{binary: kube-scheduler, flags: {feature-gates: {A: 1}}} | .flags.feature-gates | wrong-type  | feature-gates: text
 {binary: scheduler}                                    | .binary     | unknown-value       | ./scheduler
 {binary: ./nowhere}                                    | .binary     | no-such-file        | relative
 ## stock: stands beside the stock scheduler, line 7, spec

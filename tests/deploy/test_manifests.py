@@ -41,7 +41,7 @@ def container(deployment: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_scheduler_is_a_deployment_with_configuration_kubeconfig_and_probes() -> None:
-    arguments = scheduler_arguments(CONFIGURATION, KUBECONFIG, "0.0.0.0")
+    arguments = scheduler_arguments(CONFIGURATION, KUBECONFIG, "0.0.0.0", {"feature-gates": "A=true"})
     found = made(
         command=("kube-scheduler",), arguments=arguments, probes=scheduler_probes(), configuration={"kind": "X"}
     )
@@ -138,7 +138,7 @@ ORIGINAL: dict[str, Any] = {
 
 def test_the_control_plane_s_pod_keeps_all_but_its_image_command_and_configuration() -> None:
     before = copy.deepcopy(ORIGINAL)
-    pod = static_pod(ORIGINAL, component="p", start=1, image="i:1", command=("mine",), kubeconfig="/k")
+    pod = static_pod(ORIGINAL, component="p", start=1, image="i:1", command=("mine",), kubeconfig="/k", flags={})
     assert before == ORIGINAL
     (found,) = pod["spec"]["containers"]
     assert found["image"] == "i:1"
@@ -150,5 +150,5 @@ def test_the_control_plane_s_pod_keeps_all_but_its_image_command_and_configurati
     assert found["startupProbe"].items() >= {"x": 1, "periodSeconds": 1}.items()
     assert pod["spec"]["hostNetwork"]
     assert pod["metadata"]["labels"] == {"component": "kube-scheduler", COMPONENT_LABEL: "p"}
-    again = static_pod(ORIGINAL, component="p", start=2, image="i:1", command=("mine",), kubeconfig="/k")
+    again = static_pod(ORIGINAL, component="p", start=2, image="i:1", command=("mine",), kubeconfig="/k", flags={})
     assert again["metadata"] != pod["metadata"], "a kubelet takes the same manifest for the same pod, which has ended"

@@ -363,6 +363,15 @@ _Sources = Annotated[
 ]
 
 
+SET_FLAGS = frozenset(
+    {
+        "authentication-kubeconfig", "authorization-kubeconfig", "bind-address", "cert-dir", "config", "kubeconfig",
+        "leader-elect", "master", "secure-port", "v", "vmodule",
+    }
+)  # fmt: skip
+"""Flags of kube-scheduler that the harness sets, or whose settings it reads in the configuration."""
+
+
 @dataclasses.dataclass(frozen=True)
 class PluginSpec(Mapped):
     """A compiled kube-scheduler: exactly one of `package`, `main` and `binary` is set.
@@ -416,6 +425,10 @@ class PluginSpec(Mapped):
     """required with `package`: what the plugin is registered as"""
     args: Annotated[FilledMapping, Such("{device: eth0}")] = dataclasses.field(default_factory=dict)
     """its typed arguments, for pluginConfig; needs `name`, and no `schedulerConfig`"""
+    flags: Annotated[Mapping[str, Annotated[Text, Such("text")]], AsWritten(), Such('{feature-gates: "A=true"}')] = (
+        dataclasses.field(default_factory=dict)
+    )
+    """more of its command line, beside the flags that the harness sets: `feature-gates`, or flags of its own"""
 
     @property
     def constructor_name(self) -> str:
@@ -458,6 +471,14 @@ class PluginSpec(Mapped):
             yield Wrong("missing-field", message, fix, ("name",))
         elif ways and self.args and not self.name:
             yield Wrong("missing-field", "args need the name of their plugin", "add the plugin's `name:`", ("args",))
+
+    @rule
+    def _has_flags_of_its_own(self, _: Reading) -> Iterator[Wrong]:
+        for name in self.flags:
+            if not re.fullmatch(r"[A-Za-z0-9][-.\w]*", name):
+                yield Wrong("malformed", "expected a flag's name", "write it without leading dashes", ("flags", name))
+        for name in sorted(self.flags.keys() & SET_FLAGS):
+            yield Wrong("contradiction", "set by the harness", "leave it out", ("flags", name))
 
 
 # -- schedulers that run already

@@ -37,6 +37,7 @@ _GROUPS = {
     "runtimeclasses": "apis/node.k8s.io/v1",
     "deviceclasses": "apis/resource.k8s.io/v1", "resourceslices": "apis/resource.k8s.io/v1",
     "resourceclaims": "apis/resource.k8s.io/v1", "resourceclaimtemplates": "apis/resource.k8s.io/v1",
+    "devicetaintrules": "apis/resource.k8s.io/v1",
     "flowschemas": "apis/flowcontrol.apiserver.k8s.io/v1",
     "validatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",
     "mutatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",

@@ -16,6 +16,9 @@ from schedproof.foundation.processes.ports import Ports
 from schedproof.foundation.processes.sandbox import Command, Process, Sandbox
 from schedproof.foundation.waiting import NotYet, wait_for
 
+GATES = "feature-gates"
+"""The flag of Kubernetes' programs for their feature gates."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Host:
@@ -35,7 +38,7 @@ class Host:
     @property
     def gate_options(self) -> dict[str, str]:
         """The flag of Kubernetes' programs for the feature gates; none if all have their defaults."""
-        return {"feature-gates": switches(self.feature_gates)} if self.feature_gates else {}
+        return {GATES: switches(self.feature_gates)} if self.feature_gates else {}
 
     def start(
         self,

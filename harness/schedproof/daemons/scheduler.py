@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from schedproof.daemons.daemon import Host, flags, wait_http
+from schedproof.daemons.daemon import GATES, Host, flags, wait_http
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.http import insecure_tls
 from schedproof.foundation.processes.sandbox import Process
@@ -54,7 +54,8 @@ def start_scheduler(
 ) -> Scheduler:
     """Start a kube-scheduler with a KubeSchedulerConfiguration; returns at once.
 
-    The configuration has all settings but the serving port, which has no field in it. `more`: additional flags.
+    The configuration has all settings but the serving port, which has no field in it. `more`: additional flags; feature
+    gates among them come after those of the host.
     `contained`: for binaries that are not from Kubernetes; see `Command`. It sees its own files, and those that are
     `kept` or `shown`. `env`: additional environment variables.
     """
@@ -70,9 +71,11 @@ def start_scheduler(
         "secure-port": port,
         "cert-dir": host.sandbox.scratch / name,
         "v": 2,
-        **host.gate_options,
         **more,
     }
+    gates = [found for options in (host.gate_options, more) if (found := options.get(GATES))]
+    if gates:
+        options[GATES] = ",".join(gates)
     argv = [binary, *flags(options)]
     process = (host if logs is None else dataclasses.replace(host, logs=logs)).start(
         name, argv, log="scheduler" if logs else name, env=env, contained=contained, hidden=(host.logs,),

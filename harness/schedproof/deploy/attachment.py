@@ -376,7 +376,7 @@ class Attachment:
                 self._cluster.host, f"try-{number}-{self.candidate.name}",
                 {**document, "clientConnection": {**document["clientConnection"], "kubeconfig": str(kubeconfig)}},
                 kubeconfig, binary=self._binary(spec), logs=self._logs / "tried" / str(number),
-                contained=True,
+                more={**LOG_SCORES, **spec.flags}, contained=True,
             )  # fmt: skip
             code: int | None = None
             try:

@@ -95,7 +95,7 @@ class ControlPlaneDeployer:
         component = f"scheduler-{candidate.name}"
         manifest = static_pod(
             yaml.safe_load(original), component=component, start=self._starts, image=self._image,
-            command=candidate.image.command or (_SCHEDULER,), kubeconfig=_KUBECONFIG,
+            command=candidate.image.command or (_SCHEDULER,), kubeconfig=_KUBECONFIG, flags=candidate.flags,
         )  # fmt: skip
         pods.write(_SCHEDULER, json.dumps(manifest, indent=1))
         selector = f"{COMPONENT_LABEL}={component}"

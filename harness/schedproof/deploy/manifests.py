@@ -146,8 +146,11 @@ def scheduler_probes() -> Manifest:
     }
 
 
-def scheduler_arguments(configuration: str, kubeconfig: str, address: str) -> tuple[str, ...]:
-    """Of a kube-scheduler whose files are there. Its log tells scores, as `daemons.scheduler` has it."""
+def scheduler_arguments(configuration: str, kubeconfig: str, address: str, flags: Mapping[str, str]) -> tuple[str, ...]:
+    """Of a kube-scheduler whose files are there. Its log tells scores, as `daemons.scheduler` has it.
+
+    `flags`: further ones of the candidate's.
+    """
     return (
         f"--config={configuration}",
         f"--authentication-kubeconfig={kubeconfig}",
@@ -156,12 +159,14 @@ def scheduler_arguments(configuration: str, kubeconfig: str, address: str) -> tu
         f"--secure-port={SCHEDULER_PORT}",
         "--v=2",
         "--vmodule=schedule_one=10,extender=5",
+        *(f"--{name}={value}" for name, value in flags.items()),
     )
 
 
 def static_pod(
-    original: Manifest, *, component: str, start: int, image: str, command: tuple[str, ...], kubeconfig: str
-) -> Manifest:
+    original: Manifest, *, component: str, start: int, image: str, command: tuple[str, ...], kubeconfig: str,
+    flags: Mapping[str, str],
+) -> Manifest:  # fmt: skip
     """Return the control plane's kube-scheduler with another image and configuration, and no other change.
 
     `start` counts the starts: a kubelet identifies static pods by their manifests, and each start needs a new pod.
@@ -173,7 +178,7 @@ def static_pod(
     container = spec["containers"][0]
     container["image"] = image
     container["imagePullPolicy"] = "Never"
-    container["command"] = [*command, *scheduler_arguments(NODE_FILE, kubeconfig, "127.0.0.1")]
+    container["command"] = [*command, *scheduler_arguments(NODE_FILE, kubeconfig, "127.0.0.1", flags)]
     container.pop("args", None)
     if (
         "startupProbe" in container

@@ -119,7 +119,7 @@ class PodDeployer:
             image = self._loaded("scheduler", lambda: scheduler_image(path, base))
         plan = self._plan(
             f"scheduler-{candidate.name}", identity, image=image, command=command,
-            arguments=scheduler_arguments(CONFIGURATION, KUBECONFIG, _ANYWHERE),
+            arguments=scheduler_arguments(CONFIGURATION, KUBECONFIG, _ANYWHERE, candidate.flags),
             probes=scheduler_probes(), configuration=configuration, files=files,
         )  # fmt: skip
         return self._deploy(plan, plan.name, "scheduler.log")

@@ -160,7 +160,7 @@ class ProcessDeployer:
                 identity.kubeconfig,
                 binary=binary,
                 logs=self._logs,
-                more=self._flags,
+                more={**self._flags, **self._candidate.flags},
                 contained=True,
                 kept=(self._temporary, *own),
                 shown=account,

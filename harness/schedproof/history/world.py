@@ -24,7 +24,7 @@ Manifest = dict[str, Any]
 _STORAGE = (
     "persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes", "csidrivers", "csistoragecapacities",
 )  # fmt: skip
-_INVENTORY = ("resourceclaims", "resourceslices", "deviceclasses")
+_INVENTORY = ("resourceclaims", "resourceslices", "deviceclasses", "devicetaintrules")
 _REPLAYED = ("nodes", "pods", "namespaces", *_STORAGE, *_INVENTORY)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -214,8 +214,8 @@ def device_of(result: Manifest) -> DeviceId:
     return result["driver"], result["pool"], result["device"]
 
 
-def devices_of(slices: Sequence[Manifest]) -> list[Device]:
-    """The devices of a pool's slices."""
+def devices_of(slices: Sequence[Manifest], rules: Sequence[Manifest] = ()) -> list[Device]:
+    """The devices of a pool's slices, with the taints that DeviceTaintRules add to their own."""
     counters: Amounts = {
         (spec(slice_)["driver"], spec(slice_)["pool"]["name"], each["name"], name): parse_quantity(counter["value"])
         for slice_ in slices
@@ -223,10 +223,25 @@ def devices_of(slices: Sequence[Manifest]) -> list[Device]:
         for name, counter in each["counters"].items()
     }
     return [
-        Device((spec(slice_)["driver"], spec(slice_)["pool"]["name"], fields["name"]), fields, slice_, counters)
+        Device(named, _tainted(fields, named, rules), slice_, counters)
         for slice_ in slices
         for fields in spec(slice_).get("devices") or ()
+        for named in [(spec(slice_)["driver"], spec(slice_)["pool"]["name"], fields["name"])]
     ]
+
+
+def _tainted(fields: Manifest, device: DeviceId, rules: Iterable[Manifest]) -> Manifest:
+    """The fields of a device with the taints of rules (resourceslice/tracker: a rule without a selector has none)."""
+    added = [
+        spec(rule)["taint"]
+        for rule in rules
+        if (selector := spec(rule).get("deviceSelector")) is not None
+        and all(
+            selector.get(field) in (None, value)
+            for field, value in zip(("driver", "pool", "device"), device, strict=True)
+        )
+    ]
+    return {**fields, "taints": [*(fields.get("taints") or ()), *added]} if added else fields
 
 
 def is_usable(slices: Sequence[Manifest]) -> bool:

@@ -72,17 +72,20 @@ _COMPARISON = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class Inventory:
-    """All claims and devices: ResourceClaims by `namespace/name`, ResourceSlices and DeviceClasses by name."""
+    """All claims and devices: ResourceClaims by `namespace/name`; ResourceSlices, DeviceClasses and DeviceTaintRules
+    by name.
+    """
 
     claims: Mapping[str, Manifest]
     slices: Mapping[str, Manifest]
     classes: Mapping[str, Manifest]
+    rules: Mapping[str, Manifest] = dataclasses.field(default_factory=dict)
 
     def devices(self) -> Iterator[Device]:
         """All devices of usable pools: devices of other pools cannot be allocated."""
         for found in self.pools().values():
             if is_usable(found):
-                yield from devices_of(found)
+                yield from devices_of(found, tuple(self.rules.values()))
 
     def pools(self) -> dict[tuple[str, str], list[Manifest]]:
         """The slices of each pool, by driver and name."""
@@ -93,7 +96,8 @@ class Inventory:
 
     def published(self) -> dict[DeviceId, Device]:
         """All devices of ResourceSlices."""
-        return {device.id: device for found in self.pools().values() for device in devices_of(found)}
+        rules = tuple(self.rules.values())
+        return {device.id: device for found in self.pools().values() for device in devices_of(found, rules)}
 
     def use(self, *, beside: str = "") -> Use:
         """What is allocated to claims, apart from the claim with this `namespace/name`."""

@@ -101,6 +101,12 @@ class Storage:
         counts = {driver["name"]: (driver.get("allocatable") or {}).get("count") for driver in drivers}
         return {name: count for name, count in counts.items() if count is not None}
 
+    def is_missing(self, driver: str, node: str) -> bool:
+        """Whether a CSI driver does not run on a node, and keeps pods with its volumes off such nodes."""
+        there = spec(self.nodes.get(node) or {}).get("drivers") or ()
+        insists = spec(self.drivers.get(driver) or {}).get("preventPodSchedulingIfMissing")
+        return bool(insists) and all(each["name"] != driver for each in there)
+
 
 class ClaimedVolumes:
     """The volumes of one pod's claims, as far as they decide where the pod can go."""
@@ -152,7 +158,7 @@ class ClaimedVolumes:
             yield from _elsewhere(volume, node)
         for claim, volumes in self._waiting:
             yield from self._not_to_be_had(claim, volumes, node)
-        yield from self._beyond_limits(_name(node))
+        yield from self._not_to_be_attached(_name(node))
 
     def _not_to_be_had(self, claim: Manifest, volumes: list[Manifest], node: Manifest) -> Iterator[str]:
         assert self._storage is not None
@@ -162,13 +168,17 @@ class ClaimedVolumes:
         elif selected is not None or not _can_be_had(claim, volumes, node):
             yield from filter(None, [self._storage.not_provisioned(claim, node)])
 
-    def _beyond_limits(self, node: str) -> Iterator[str]:
-        """The CSI drivers of which the node would have more volumes than it can have attached."""
+    def _not_to_be_attached(self, node: str) -> Iterator[str]:
+        """The CSI drivers that are missing on the node, or of which it would have more volumes than it can have."""
         if self._storage is None:
             return
         limits = self._storage.limits(node)
         there = self._storage.attached(other for other, its in self._placed if _name(its) == node)
-        new = self._storage.attached([self._pod]) - there
+        its_own = self._storage.attached([self._pod])
+        for driver in sorted({driver for driver, _ in its_own}):
+            if self._storage.is_missing(driver, node):
+                yield f"{driver} does not run here, and its CSIDriver prevents pods with its volumes from being here"
+        new = its_own - there
         for driver in sorted({driver for driver, _ in new} & limits.keys()):
             count = sum(one == driver for one, _ in there | new)
             if count > limits[driver]:

@@ -42,7 +42,8 @@ _WATCHED = (
     "namespaces", "nodes", "pods", "events", "storageclasses", "persistentvolumes", "persistentvolumeclaims",
     "csinodes", "csidrivers", "csistoragecapacities",
 )  # fmt: skip
-_DEVICES = ("deviceclasses", "resourceslices", "resourceclaims")
+_DEVICES = ("deviceclasses", "resourceslices", "resourceclaims", "devicetaintrules")
+_DEVICES_API = "resource.k8s.io/v1"
 _DEVICES_BY = {"dra", "dra-extended"}
 """Features for which devices are watched as well: not every Kubernetes version serves them."""
 _WITH_CANDIDATE_TEXT = frozenset(
@@ -111,7 +112,7 @@ class Recorder:
         self._watches: dict[str, Watch] = {}
         self._closing = threading.Event()
         self._threads: list[threading.Thread] = []
-        for resource in _watched(header):
+        for resource in _watched(header, api):
             listing = api.list(resource)
             for item in listing["items"]:
                 self._take(resource, "LISTED", item, int(listing["metadata"]["resourceVersion"]))
@@ -314,7 +315,9 @@ class Recorder:
             self._file.close()
 
 
-def _watched(header: Run) -> list[str]:
+def _watched(header: Run, api: Api) -> list[str]:
     features = header.candidate.claims.get("features") or ()
-    served = "claimed-devices" in header.cluster.capabilities
-    return [*_WATCHED, *(_DEVICES if served and _DEVICES_BY & set(features) else ())]
+    if "claimed-devices" not in header.cluster.capabilities or not _DEVICES_BY & set(features):
+        return [*_WATCHED]
+    served = {entry["name"] for entry in api.discovered(_DEVICES_API)}  # DeviceTaintRules since 1.37
+    return [*_WATCHED, *(resource for resource in _DEVICES if resource in served)]

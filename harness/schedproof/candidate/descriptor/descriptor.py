@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -281,6 +281,11 @@ class Candidate(Settings):
     def needs_readings(self) -> bool:
         """Whether it queries Prometheus or has claims about traffic. If not, its cluster may lack Prometheus."""
         return self.claims.network is not None or "prometheus" in placeholders_in(self.as_dict())
+
+    @property
+    def flags(self) -> Mapping[str, str]:
+        """More flags of its kube-scheduler, if it is one."""
+        return self.plugin.flags if self.plugin else {}
 
     @property
     def shows_certificate(self) -> bool:

@@ -18,7 +18,7 @@ DRIVER = "devices.schedproof.dev"
 """A driver without a kubelet plugin: pods with such a device would not start on nodes with kubelets."""
 MEMORY = f"{DRIVER}/memory"
 """A capacity of devices that several claims share."""
-_CLAIMS = "resourceclaims"
+_CLAIMS, _RULES = "resourceclaims", "devicetaintrules"
 
 
 class DraChanges:
@@ -74,6 +74,17 @@ class DraChanges:
         pool = {**spec["pool"], "generation": spec["pool"]["generation"] + 1}
         devices = [{**device, "taints": None} for device in spec["devices"]]
         self._api.merge("resourceslices", published, {"spec": {"pool": pool, "devices": devices}})
+
+    def taint_by_rule(self, published: str, taint: Mapping[str, str], *, device: str = "") -> str:
+        """Create a DeviceTaintRule, and return its name. It taints all devices of a ResourceSlice's pool, or one."""
+        found = self._api.get("resourceslices", published)["spec"]
+        selector = {"driver": DRIVER, "pool": found["pool"]["name"], **({"device": device} if device else {})}
+        body = {"spec": {"deviceSelector": selector, "taint": dict(taint)}}
+        return self._store(_RULES, body, name=self._next_name(f"{self._namespace}-"))
+
+    def withdraw(self, rule: str) -> None:
+        """Delete a DeviceTaintRule."""
+        self._api.delete_if_there(_RULES, rule)
 
     def claim(self, device_class: str, model: str, *, count: int = 1, **fields: Any) -> dict[str, Any]:
         """Create a ResourceClaim for devices of a class and a model, and return it as an item of a pod's

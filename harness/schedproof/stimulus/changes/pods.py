@@ -384,6 +384,23 @@ class PodChanges:
         containers[0]["resources"] = {**resources, "requests": {**resources["requests"], resource: asked}}
         self._await_version(pod, self.patch(pod, {"spec": {field: containers}}, "resize"))
 
+    def resize_whole(self, pod: Pod, asked: str, *, in_force: str) -> None:
+        """Resize the pod-level CPU request of a running pod in place, and write its status as its kubelet would.
+
+        `in_force`: the amount that the kubelet reports as still allocated; once the resize is done, equal to `asked`.
+        """
+        self._await_phase(pod, "Running")
+        seen = self._api.get("pods", pod.name, pod.namespace)
+        spec_of = {container["name"]: container for container in seen["spec"]["containers"]}
+        running = [
+            {"resources": spec_of[status["name"]]["resources"], **status}
+            for status in seen["status"]["containerStatuses"]
+        ]
+        force = {**seen["spec"]["resources"]["requests"], "cpu": in_force}
+        granted = {"allocatedResources": force, "resources": {"requests": force}}
+        self.patch(pod, {"status": {"containerStatuses": running, **granted}}, "status")
+        self._await_version(pod, self.patch(pod, {"spec": {"resources": {"requests": {"cpu": asked}}}}, "resize"))
+
     def _await_phase(self, pod: Pod, phase: str) -> None:
         def missing() -> str:
             status = self._recorder.pods.get(pod.uid, {}).get("status", {})

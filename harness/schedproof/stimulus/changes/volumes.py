@@ -34,6 +34,7 @@ class VolumeChanges:
         self._limits = contextlib.ExitStack()
         """What removes the driver, and its limits on nodes."""
         self._limited: list[str] = []
+        self._registered = False
 
     def storage_class(self, *, waits: bool, driver: str = NO_PROVISIONER, node: str = "") -> str:
         """Create a StorageClass, and return its name. `waits`: claims are bound for the first pod that uses them.
@@ -111,12 +112,18 @@ class VolumeChanges:
         self._await_ready(name, "", lambda found: (found.get("status") or {}).get("phase") == "Available")
         return name
 
+    def register(self, *, prevents: bool = False) -> None:
+        """Create the CSIDriver of `DRIVER`. `prevents`: pods with its volumes are kept off nodes without it."""
+        # Otherwise a controller would attach volumes: a VolumeAttachment counts, too, until it is gone.
+        spec = {"attachRequired": False, **({"preventPodSchedulingIfMissing": True} if prevents else {})}
+        self._api.create("csidrivers", {"metadata": {"name": DRIVER}, "spec": spec})
+        self._limits.callback(self._api.delete_if_there, "csidrivers", DRIVER)
+        self._registered = True
+
     def limit(self, node: str, count: int) -> None:
         """Let a node have at most so many volumes of `DRIVER` attached, as its plugin would report."""
-        if not self._limited:
-            # Otherwise a controller would attach volumes: a VolumeAttachment counts, too, until it is gone.
-            self._api.create("csidrivers", {"metadata": {"name": DRIVER}, "spec": {"attachRequired": False}})
-            self._limits.callback(self._api.delete_if_there, "csidrivers", DRIVER)
+        if not self._registered:
+            self.register()
         spec = {"drivers": [{"name": DRIVER, "nodeID": node, "allocatable": {"count": count}}]}
         try:
             self._api.merge("csinodes", node, {"spec": spec})
@@ -178,7 +185,7 @@ class VolumeChanges:
         """Remove claims, volumes and classes, in this order. Return whether there were any."""
         changed = bool(self._created)
         self._limits.close()
-        self._limited = []
+        self._limited, self._registered = [], False
         while self._created:
             resource, name, namespace = self._created.pop()
             self._api.delete_if_there(resource, name, namespace)

@@ -212,6 +212,16 @@ CLAUSES = (
         ),
     ),
     Clause(
+        "core/dra-taint-rules",
+        "A taint that a DeviceTaintRule adds to devices counts like one of their own.",
+        "Kubernetes: DeviceTaintRule (KEP-5055); DynamicResources plugin",
+        judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), gate="DRADeviceTaintRules",
+        hint=(
+            "Watch DeviceTaintRules, and add the taint of each to the devices that its deviceSelector selects by "
+            "driver, pool and device; a field that is not set selects all. One that is deleted can make a pod fit."
+        ),
+    ),
+    Clause(
         "core/dra-partitions",
         "A device that is a part of another is allocated only while enough of the counters that they share is left.",
         "Kubernetes: ResourceSliceSpec.sharedCounters, Device.consumesCounters, partitionable devices (KEP-4815); "

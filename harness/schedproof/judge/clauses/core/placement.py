@@ -466,6 +466,15 @@ CLAUSES = (
         ),
     ),
     Clause(
+        "core/fit-resize-pod-level",
+        "A pod whose pod-level request is being resized to less counts with the old one until the kubelet has applied "
+        "the resize.",
+        "Kubernetes: in-place resize of pod-level resources (KEP-5419)", judge_placement, needs=CHANGE_NODES,
+        features=frozenset({"in-place-resize", "pod-level-resources"}), gate="InPlacePodLevelResourcesVerticalScaling",
+        stands_on=STEERED,
+        hint="A pod holds the largest of spec.resources, status.allocatedResources and status.resources of the pod.",
+    ),
+    Clause(
         "core/fit-pods", "A node never gets more pods than its allocatable number of pods, whatever they request.",
         "Kubernetes: NodeStatus.allocatable, pods", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
         hint=_ROOM_HINT,

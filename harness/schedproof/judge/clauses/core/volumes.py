@@ -91,6 +91,17 @@ CLAUSES = (
         ),
     ),
     Clause(
+        "core/volume-driver",
+        "A pod is kept off nodes without the CSI driver of its volumes, if the driver asks for that.",
+        "Kubernetes: CSIDriverSpec.preventPodSchedulingIfMissing (KEP-5030), CSINode; NodeVolumeLimits plugin",
+        judge_volumes, needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"volumes"}), gate="VolumeLimitScaling",
+        stands_on=STEERED,
+        hint=(
+            "If the CSIDriver of a volume has spec.preventPodSchedulingIfMissing, leave out nodes whose CSINode does "
+            "not list it in spec.drivers. Watch CSINodes: a driver that starts on a node can make a waiting pod fit."
+        ),
+    ),
+    Clause(
         "core/volume-capacity",
         "A node is selected for a claim only if its driver can provision the volume there; else the pod waits until it "
         "can.",
