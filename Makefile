@@ -102,7 +102,7 @@ differential-groups: setup
 	cd tests && ../$(BIN)/python -m differential.group_comparison $(WORLDS) $(SEED)
 
 differential: setup
-	cd tests && ../$(BIN)/python -m differential.comparison $(WORLDS) $(SEED)
+	cd tests && ../$(BIN)/python -m differential.comparison $(WORLDS) $(SEED) $(KUBERNETES)
 
 # Not among the pinned dependencies, because CI does not need it.
 mutants: setup

@@ -70,7 +70,20 @@ class DeviceWorlds:
         if self._chance(0.6):
             named, *others = self._random.sample(classes, len(classes))
             classes = [{**named, "spec": {**named["spec"], "extendedResourceName": _EXTENDED}}, *others]
-        return {"resourceClaims": claims, "resourceSlices": slices, "deviceClasses": classes}
+        rules = [self._rule(f"rule-{number}") for number in range(self._random.choice((0, 0, 0, 1, 2)))]
+        return {
+            "resourceClaims": claims, "resourceSlices": slices, "deviceClasses": classes, "deviceTaintRules": rules,
+        }  # fmt: skip
+
+    def _rule(self, name: str) -> Manifest:
+        """A DeviceTaintRule, which a Kubernetes before 1.37 does not know."""
+        selects = {
+            "driver": self._random.choice(_DRIVERS), "pool": f"pool-{self._random.randint(0, 3)}",
+            "device": f"d{self._random.randint(0, 1)}{self._random.randint(0, 2)}",
+        }  # fmt: skip
+        selector = {field: value for field, value in selects.items() if self._chance(0.5)}
+        spec = {"taint": self._taint(), **({"deviceSelector": selector} if self._chance(0.95) else {})}
+        return {"metadata": {"name": name}, "spec": spec}
 
     def _request_extended(self, pod: Manifest) -> None:
         resources = pod["spec"]["containers"][0].setdefault("resources", {})

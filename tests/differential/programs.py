@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import functools
 import shutil
 import sys
@@ -20,13 +21,16 @@ from schedproof.foundation.progress import ConsoleProgress, Progress
 def built(name: str, work: Path, kubernetes: str, progress: Progress) -> Path:
     """Build the named program from the pins of a cluster's Kubernetes, or take it from the cache.
 
+    What differs between minor versions is in folders of the program's.
+
     Args:
         work: an empty folder.
         kubernetes: the minor version.
     """
     pins = lock.load()
     pinned = pins.kubernetes[kubernetes]
-    sources = sorted((Path(__file__).parent / name).glob("*.go"))
+    here = Path(__file__).parent / name
+    sources = sorted([*here.glob("*.go"), *(here / f"kubernetes-{kubernetes}").glob("*.go")])
     for source in (pinned.folder / "go.mod", pinned.folder / "go.sum", *sources):
         shutil.copyfile(source, work / source.name)
     program = Build(
@@ -50,12 +54,17 @@ class Compared(Protocol):
 def main(name: str, kubernetes: str, compare: Callable[[Path, int, int], Compared]) -> int:
     """Compare with the named program, print, and return the exit code: 1 if any decision differs.
 
-    The arguments of the command line are the number of worlds, and the seed (default: 1).
+    The arguments of the command line are the number of worlds, the seed, and the minor version of Kubernetes.
     """
-    begin, worlds, seed = time.monotonic(), int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    parser = argparse.ArgumentParser()
+    parser.add_argument("worlds", type=int)
+    parser.add_argument("seed", type=int, nargs="?", default=1)
+    parser.add_argument("kubernetes", nargs="?", default=kubernetes)
+    given = parser.parse_args()
+    begin = time.monotonic()
     with tempfile.TemporaryDirectory() as work:
-        program = built(name, Path(work), kubernetes, ConsoleProgress())
-    comparison = compare(program, worlds, seed)
+        program = built(name, Path(work), given.kubernetes, ConsoleProgress())
+    comparison = compare(program, given.worlds, given.seed)
     sys.stdout.write("\n".join(comparison.lines()))
-    sys.stdout.write(f"\n{worlds:,} worlds from seed {seed} in {time.monotonic() - begin:.0f} s\n")
+    sys.stdout.write(f"\n{given.worlds:,} worlds from seed {given.seed} in {time.monotonic() - begin:.0f} s\n")
     return 1 if comparison.different else 0

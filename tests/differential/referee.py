@@ -50,5 +50,6 @@ def storage_of(world: dict[str, Any]) -> Storage:
 
 def inventory_of(world: dict[str, Any]) -> Inventory | None:
     """Return the devices of a world; None for a world without any, such as those saved before worlds had devices."""
-    kinds = [world.get(kind) or () for kind in ("resourceClaims", "resourceSlices", "deviceClasses")]
+    named = ("resourceClaims", "resourceSlices", "deviceClasses", "deviceTaintRules")
+    kinds = [world.get(kind) or () for kind in named]
     return Inventory(*({key(one): one for one in found} for found in kinds)) if any(kinds) else None

@@ -200,7 +200,10 @@ class Worlds:
                 volume = {"name": "v", "persistentVolumeClaim": {"claimName": self._pick(names)}}
                 other["spec"]["volumes"] = [volume]
         limits = [
-            {"metadata": {"name": node}, "spec": {"drivers": [self._driver(name, node) for name in _DRIVERS]}}
+            {
+                "metadata": {"name": node},
+                "spec": {"drivers": [self._driver(name, node) for name in _DRIVERS if self._chance(0.9)]},
+            }
             for node in nodes
             if self._chance(0.5)
         ]
@@ -213,7 +216,9 @@ class Worlds:
         return {
             "claims": claims, "volumes": volumes, "classes": _CLASSES, "csiNodes": limits,
             "drivers": [
-                {"metadata": {"name": name}, "spec": {"storageCapacity": self._chance(0.7)}}
+                {"metadata": {"name": name}, "spec": {
+                    "storageCapacity": self._chance(0.7), "preventPodSchedulingIfMissing": self._chance(0.3),
+                }}
                 for name in _DRIVERS
                 if self._chance(0.9)
             ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -351,6 +352,29 @@ def test_a_tainted_device_is_for_requests_that_tolerate_it(
     asked = claim()
     asked["spec"]["devices"]["requests"][0]["exactly"]["tolerations"] = tolerations
     assert nodes_left(pod("c"), inventory({"c": asked}, tainted)) == (["a"] if fits else [])
+
+
+@pytest.mark.parametrize(
+    ("selector", "left"),
+    [
+        (None, EVERYWHERE),
+        ({}, []),
+        ({"driver": DRIVER}, []),
+        ({"driver": "other.org"}, EVERYWHERE),
+        ({"pool": "a"}, ["b"]),
+        ({"pool": "b", "device": "d0"}, ["a", "b"]),
+        ({"pool": "b", "driver": DRIVER, "device": "d7"}, EVERYWHERE),
+    ],
+)
+def test_a_rule_taints_the_devices_that_it_selects(selector: Manifest | None, left: list[str]) -> None:
+    """A rule without a selector selects none; each field that is not set selects all."""
+    known = inventory({"c": claim()}, pool("a", {}), pool("b", {}, {}))
+    rule = {"spec": {"taint": TAINT, **({} if selector is None else {"deviceSelector": selector})}}
+    ruled = dataclasses.replace(known, rules={"rule": rule})
+    assert nodes_left(pod("c"), ruled) == left
+    tolerates = claim()
+    tolerates["spec"]["devices"]["requests"][0]["exactly"]["tolerations"] = [{"operator": "Exists"}]
+    assert nodes_left(pod("c"), dataclasses.replace(ruled, claims={"default/c": tolerates})) == EVERYWHERE
 
 
 def partitioned(name: str, sizes: dict[str, int], *parts: tuple[str, int], slices: int = 2) -> tuple[Manifest, ...]:

@@ -284,3 +284,16 @@ def test_a_volume_to_be_provisioned_counts_against_the_limit_of_its_driver() -> 
     storage = Storage(claims, {}, CLASSES, limits)
     found = check(pod("x"), NODES, [user("other", "y")], storage=storage)
     assert [name for name, why in found.items() if not why] == ["b1", "nowhere"]
+
+
+@pytest.mark.parametrize(
+    ("prevents", "there", "left"),
+    [(True, [], []), (True, ["a1"], ["a1"]), (False, [], EVERYWHERE), (None, ["a1"], EVERYWHERE)],
+)
+def test_a_driver_can_keep_pods_off_nodes_without_it(prevents: bool | None, there: list[str], left: list[str]) -> None:
+    """`prevents`: None if there is no CSIDriver object."""
+    nodes = {name: {"spec": {"drivers": [{"name": "disks", "nodeID": name}]}} for name in there}
+    drivers = {} if prevents is None else {"disks": {"spec": {"preventPodSchedulingIfMissing": prevents}}}
+    storage = Storage({"default/data": bound()}, {"v": csi("v", "disks")}, CLASSES, nodes, drivers)
+    found = check(pod("data"), NODES, (), storage=storage)
+    assert [name for name, why in found.items() if not why] == left

@@ -38,7 +38,7 @@ func (r resolver) GetDeviceClass(name v1.ResourceName) *resource.DeviceClass {
 }
 
 func (s slices) ListWithDeviceTaintRules() ([]*resource.ResourceSlice, error) {
-	return pointers(s.ResourceSlices), nil
+	return s.tainted(), nil
 }
 
 func (c classes) List() ([]*resource.DeviceClass, error) { return pointers(c.DeviceClasses), nil }

@@ -2,7 +2,7 @@
 //
 // Each line of standard input is a world: {"pod": ..., "nodes": [...], "pods": [...], "namespaces": {name: labels},
 // "claims": [...], "volumes": [...], "classes": [...], "drivers": [...], "capacities": [...],
-// "resourceClaims": [...], "resourceSlices": [...], "deviceClasses": [...]}.
+// "resourceClaims": [...], "resourceSlices": [...], "deviceClasses": [...], "deviceTaintRules": [...]}.
 // Objects get the API's defaults, and are changed (matchLabelKeys) and validated as at their creation. Nodes and pods
 // that the apiserver would refuse are left out. The line of standard output is {"invalid": reason} if the pod itself
 // would be refused; otherwise the world used for the decision, with "verdicts": node name to the reasons against it,
@@ -76,6 +76,8 @@ type world struct {
 	ResourceClaims []resource.ResourceClaim `json:"resourceClaims"`
 	ResourceSlices []resource.ResourceSlice `json:"resourceSlices"`
 	DeviceClasses  []resource.DeviceClass   `json:"deviceClasses"`
+
+	rules // what not every minor version has
 }
 
 type answer struct {
