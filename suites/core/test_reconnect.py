@@ -15,6 +15,8 @@ from schedproof.stimulus.pods import Pod
 LATE = ("schedproof.dev/late", "schedproof.dev/later")
 BURST = 40
 """Revisions of an object: so many that a queue may overflow, or updates be put off until the object rests."""
+LARGE = 200_000
+"""Bytes of an annotation: more than the buffers of some readers, and less than the 256 KiB that an object may have."""
 
 
 @pytest.mark.clause("core/watch-reconnect")
@@ -75,7 +77,8 @@ def test_watch_versions(case: Case) -> None:
 def test_watch_burst(case: Case) -> None:
     """A node and a pod change forty times in a row. Their last revisions let pods be bound; later, one keeps a pod off.
 
-    Then the same while the candidate is cut off: a resumed watch delivers all revisions at once.
+    Then the same while the candidate is cut off: a resumed watch delivers all revisions at once. Last come a pod that
+    is as large as a pod may be by its annotations, and a small one.
     """
     node, other, *_ = case.nodes.names
     case.nodes.change(other, taints=[{"key": LATE[0], "effect": "NoSchedule"}])
@@ -101,6 +104,8 @@ def test_watch_burst(case: Case) -> None:
         late = case.pod("late", cpu="10m", nodeSelector=wanted)
         case.expect_pending([late])
         case.delete([late])
+    large = case.pod("large", cpu="10m", annotations={LATE[0]: "x" * LARGE})
+    case.expect_bound([large, case.pod("after", cpu="10m")])
 
 
 @pytest.mark.clause("core/token-rotated")

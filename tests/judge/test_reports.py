@@ -10,7 +10,7 @@ import pytest
 
 from schedproof.candidate.claims import Claims
 
-from .histories import CLAIMS, HistoryBuilder
+from .histories import CLAIMS, HARNESS_USER, HistoryBuilder
 
 ACCOUNTED = "core/all-accounted"
 HERE = {"nodeSelector": {"kubernetes.io/hostname": "node-1"}}
@@ -115,3 +115,22 @@ def test_candidate_that_may_wait_for_readings_is_not_judged(policy: dict[str, An
 
 def test_gangs_are_not_judged() -> None:
     assert code(reported(run(dataclasses.replace(PLAIN, features=("gang",))))) != "report-untrue"
+
+
+def late_report(*, by: str = "", reason: str = "Unschedulable") -> str:
+    """The code for a pod that did not fit, is bound, and is reported as `reason` afterwards. `by`: who bound it."""
+    h = reported(run(), "2")
+    h.delete("holder")
+    h.bind("p", "node-1", **({"by": by} if by else {}))
+    h.condition("p", reason=reason, message="0/5 nodes are available")
+    return code(h)
+
+
+def test_report_of_a_pod_that_is_bound_is_untrue() -> None:
+    assert late_report() == "bound-called-unschedulable"
+
+
+def test_another_reason_or_a_binding_of_another_client_is_no_untrue_report() -> None:
+    # kube-scheduler reports a SchedulerError if the answer to a Binding that took effect is lost.
+    assert late_report(reason="SchedulerError") != "bound-called-unschedulable"
+    assert late_report(by=HARNESS_USER) != "bound-called-unschedulable"

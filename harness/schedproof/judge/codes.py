@@ -62,6 +62,11 @@ CODES: Mapping[str, Code] = {
         "an instance that was not the leader posted a Binding",
         "post Bindings only while the Lease is held",
     ),
+    "bound-called-unschedulable": Code(
+        "a pod was reported as Unschedulable after it was bound",
+        "write a condition with the resourceVersion of the pod that was decided on, so that the apiserver refuses it "
+        "once the pod has changed; drop reports that wait when their pod is bound",
+    ),
     "bound-during-outage": Code(
         "a pod was bound while its readings or its extender were unavailable, although it had to wait",
         "leave pods pending while the readings or the extender are unavailable, or claim `on-outage: schedule`",

@@ -112,16 +112,17 @@ def writes(history: History) -> list[ApiRequest]:
 
 
 @gives(
-    "bound-against-claim", "bound-without-binding", "does-not-start", "machine-too-busy", "not-bound-in-time",
-    "not-decided-on", "not-tried", "oracle-gap", "pending-without-reason", "pod-removed", "report-untrue",
-    "room-kept", "second-binding", "view-not-shown", "wrong-expectation",
+    "bound-against-claim", "bound-called-unschedulable", "bound-without-binding", "does-not-start",
+    "machine-too-busy", "not-bound-in-time", "not-decided-on", "not-tried", "oracle-gap", "pending-without-reason",
+    "pod-removed", "report-untrue", "room-kept", "second-binding", "view-not-shown", "wrong-expectation",
 )  # fmt: skip
 def judge_accounted(history: History, case: str) -> Finding:
     """Every pod of the candidate ended bound, or Pending with a reason, or was deleted before by another client; none
     was bound twice.
 
     The harness's own pods, which it waits for in every clause, must be bound if they fit. A pod that was reported as
-    Unschedulable fitted on no node in some view that the candidate may have had.
+    Unschedulable fitted on no node in some view that the candidate may have had, and is not reported so once it is
+    bound.
     """
     created = created_by_candidate(history)
     own = {uid: pod for uid, pod in history.own_pods().items() if uid not in created}
@@ -157,6 +158,7 @@ def judge_accounted(history: History, case: str) -> Finding:
     problems += (("pod-removed", text) for text in _removed(history, own))
     problems += (("not-bound-in-time", text) for text in left_unbound(history))
     problems += (("report-untrue", text) for text in _untrue(history))
+    problems += (("bound-called-unschedulable", text) for text in _reported_when_bound(history, own))
     if problems:
         code, text = problems[0]
         return failed(
@@ -195,6 +197,29 @@ def _untrue(history: History) -> Iterator[str]:
     for event, node in untrue_reports(history):
         if event.object["metadata"]["uid"] not in left_out:
             yield f"{key(event.object)}: was reported as Unschedulable, and fitted on {node} all the time since it came"
+
+
+def _reported_when_bound(history: History, own: Collection[str]) -> Iterator[str]:
+    """The pods, of those of the candidate, that have a node and are reported as Unschedulable.
+
+    With the node, the apiserver sets PodScheduled to True, so the report was written afterwards. It is excused if the
+    answer to the Binding was lost: the candidate may not know of the node.
+    """
+    reported = {
+        event.object["metadata"]["uid"]: event.object
+        for event in history.of(WatchEvent)
+        if event.resource == "pods" and event.object["spec"].get("nodeName") and _is_unschedulable(event.object)
+    }
+    for uid, pod in reported.items():
+        successes = [attempt for attempt in history.attempts_on(key(pod), uid) if attempt.succeeded]
+        by_itself = bool(successes) and not _is_harness(history, successes[0])
+        if uid in own and by_itself and not _answer_lost(history, successes[0]):
+            yield f"{key(pod)}: was reported as Unschedulable after it was bound to {pod['spec']['nodeName']}"
+
+
+def _is_unschedulable(pod: Manifest) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "PodScheduled" and c.get("reason") == "Unschedulable" for c in conditions)
 
 
 def _by_harness(history: History, pod: str, attempt: Attempt) -> bool:
@@ -277,7 +302,7 @@ CLAUSES = (
     Clause(
         "core/all-accounted",
         "Every pod ends bound, or Pending with a reason; one Binding per pod succeeds, no Binding follows it, no pod "
-        "is deleted, and none is reported as Unschedulable that fits all the time.",
+        "is deleted, and none is reported as Unschedulable that fits all the time, or is bound.",
         "Kubernetes: pods/binding, PodCondition PodScheduled", judge_accounted, needs=AUDIT, always=True,
         hint="After a successful Binding, drop the pod; requeue a pod that fits on no node, with its condition.",
     ),

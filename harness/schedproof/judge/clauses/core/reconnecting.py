@@ -141,12 +141,13 @@ CLAUSES = (
     Clause(
         "core/watch-burst",
         "Of many revisions of an object in a row, the last takes effect, whether they come singly or together after "
-        "a resumed watch.",
+        "a resumed watch. A large object delays no other.",
         "Kubernetes API concepts: a watch tells of every change; kubelets and controllers write to one object at once",
         judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
         hint=(
             "Drop no event when a queue is full, and do not wait until an object stops changing: keep the last "
-            "revision of each object, and let pending decisions use it."
+            "revision of each object, and let pending decisions use it. Read events of any size: bufio.Scanner, for "
+            "example, stops at 64 KiB, and an object may have 1.5 MiB."
         ),
     ),
     Clause(
