@@ -73,6 +73,8 @@ class PreferenceProbes:
         self._chance = chance
         self._settled = False
         """Whether a probe without an excuse went elsewhere: further waits would not change the verdict."""
+        self._recovered_by = -math.inf
+        """When the time to recover that the candidate claims is over, on the monotonic clock."""
         self._control_failed = False
         """Whether the control was wrong once. Only then do probes show that a scheduler considers traffic."""
 
@@ -141,6 +143,9 @@ class PreferenceProbes:
             left -= 1
             if spare and (self._was_blurred(phase, seen) or self._was_late([pod], time.time() - begin)):
                 left, spare = left + 1, spare - 1
+            elif chosen not in right and time.monotonic() < self._recovered_by:
+                until(self._recovered_by)
+                left = count + _AFRESH
             elif chosen not in right and self._begins_anew(apart=apart, doubted=doubted):
                 left, doubted = count + _AFRESH, False
         if doubted:
@@ -339,12 +344,14 @@ class PreferenceProbes:
     def await_recovery(self, phase: int) -> bool:
         """Create pods until the claimed time to recover is over or the preference is back; return whether it is back.
 
-        It is back after as many right answers in a row as a random choice does not give. If it does not come back,
+        It is back after as many right answers in a row as a random choice does not give. A choice without readings can
+        be the same each time, and right by chance: `seek` then waits until the claimed time is over. If it does not
+        come back,
         no pods are created at the end, for as long as a placement may count, so that earlier placements excuse no
         later answer.
         """
         claimed = self._load.claims.recovers_within or 0.0
-        due = time.monotonic() + claimed
+        due = self._recovered_by = time.monotonic() + claimed
         placements, counting = OwnPlacements(self._trial), self._load.claims.counting
         last = due - counting if placements.may_count and counting < claimed else due
         load = self._load.phases[phase]

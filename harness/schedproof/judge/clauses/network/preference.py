@@ -59,7 +59,15 @@ class _Probe:
     "not-all-nodes-scored", "not-tried", "outweighed", "probe-not-on-quietest", "random-chooser-passes",
     also=[judge_placement],
 )  # fmt: skip
-def judge_probes(history: History, case: str, *, distinct: int, controlled: bool = True, alike: bool = True) -> Finding:
+def judge_probes(
+    history: History,
+    case: str,
+    *,
+    distinct: int,
+    controlled: bool = True,
+    alike: bool = True,
+    not_due: Collection[str] = (),
+) -> Finding:
     """Whether all probes went to the quietest feasible node, and so many different nodes were that in turn.
 
     Args:
@@ -69,6 +77,7 @@ def judge_probes(history: History, case: str, *, distinct: int, controlled: bool
         controlled: whether the control must have failed the same probes.
         alike: whether the nodes are meant to differ in their traffic alone. Then a probe for which kube-scheduler's own
             plugins outweighed the candidate's scores proves nothing; otherwise it is wrong like any other.
+        not_due: uids of probes that may be wrong, since later ones show what the candidate prefers.
     """
     assert history.claims.network is not None
     pods = (*history.test_pods(case, "probe"), *history.released(case))
@@ -88,8 +97,13 @@ def judge_probes(history: History, case: str, *, distinct: int, controlled: bool
     left_out = [
         probe for probe in tried
         if not (probe.right or probe.ruling.reasons)
-        and probe.pod.uid in excused
-        and placements_may_explain(history, probe.pod, probe.ruling, _load(history, probe.pod))
+        and (
+            probe.pod.uid in not_due
+            or (
+                probe.pod.uid in excused
+                and placements_may_explain(history, probe.pod, probe.ruling, _load(history, probe.pod))
+            )
+        )
     ]  # fmt: skip
     probes = [probe for probe in tried if probe not in left_out]
     probes = _in_time(history, case, probes, left_out, distinct)
@@ -206,8 +220,18 @@ def judge_bind_refused(history: History, case: str) -> Finding:
 
 @gives(also=[judge_probes])
 def judge_recovery(history: History, case: str) -> Finding:
-    """All probes after an outage went to the quietest node, which one node after the other was."""
-    return judge_probes(history, case, distinct=2, controlled=False)
+    """All probes after an outage went to the quietest node, which one node after the other was.
+
+    A probe within the claimed time to recover may be wrong if there are later ones of its phase.
+    """
+    network = history.claims.network
+    within = (network.recovers_within if network else None) or 0.0
+    ends = [outage.end for outage in history.outages("prometheus", case)]
+    pods = history.test_pods(case, "probe")
+    early = {pod.uid for pod in pods if any(end <= pod.at < end + within for end in ends)}
+    later = {pod.phase: pod.at for pod in pods if pod.uid not in early}
+    not_due = {pod.uid for pod in pods if pod.uid in early and pod.at < later.get(pod.phase, -math.inf)}
+    return judge_probes(history, case, distinct=2, controlled=False, not_due=not_due)
 
 
 def no_packets_for(claims: Claims, cluster: RunCluster) -> str:
