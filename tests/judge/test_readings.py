@@ -395,6 +395,19 @@ def test_outage_handled_as_claimed_passes(policy: str, what: str, case: str) -> 
     told(outage(policy, case=case).verdict(), "passed", "", what, "10")
 
 
+@pytest.mark.parametrize(("seconds", "outcome"), [(20.0, "passed"), (1.0, "failed")])
+def test_a_probe_before_the_claimed_time_may_be_wrong_if_later_ones_are_right(seconds: float, outcome: str) -> None:
+    """`seconds`: between the wrong probe and the others of its phase; 15 are claimed."""
+    h = outage(count=0)
+    h.pod("early", phase=1, cpu="100m")
+    h.bind("early", "node-3")
+    h.reading("early", AFTER)
+    h.delete("early")
+    h.pass_time(seconds)
+    recovery(h, AFTER, 20, quietest)
+    assert h.verdict().outcome == outcome
+
+
 def test_recovery_is_not_judged_without_a_claimed_time() -> None:
     verdict = outage(recovers=None, count=0).verdict()
     told(verdict, "passed", "", "2")
