@@ -38,6 +38,10 @@ class ClusterOptions:
     allow_restart: bool = False
     audit_log: Path | None = None
     callback_address: str | None = None
+    allow_load: float | None = None
+    """Bytes per second."""
+    registry: str | None = None
+    python_image: str | None = None
     binaries: Mapping[str, Path] = dataclasses.field(default_factory=dict)
     """Name to path of binaries that the user names."""
 

@@ -49,13 +49,15 @@ def _start(
 
 
 def _described(options: ClusterOptions) -> ExistingOptions:
+    from schedproof.clusters.existing.hosting import PYTHON
     from schedproof.clusters.existing.survey import DEFAULT_PREFIX, ExistingOptions
 
     assert options.kubeconfig is not None
     return ExistingOptions(
         options.kubeconfig, options.prometheus or "", options.context or "",
         options.namespace_prefix or DEFAULT_PREFIX, options.allow_node_changes, options.audit_log,
-        options.callback_address or "", options.allow_restart,
+        options.callback_address or "", options.allow_restart, options.allow_load, options.registry or "",
+        options.python_image or PYTHON, "kube-scheduler" in options.binaries,
     )  # fmt: skip
 
 
@@ -116,8 +118,8 @@ EXISTING = ClusterKind(
     "existing", _start,
     options=(
         "kubeconfig", "context", "prometheus", "namespace_prefix", "allow_node_changes", "allow_restart",
-        "audit_log", "callback_address",
+        "audit_log", "callback_address", "allow_load", "registry", "python_image",
     ),
-    check=_check, attaches=True, survey=_surveyed,
+    check=_check, deploys=("process", "pod"), attaches=True, survey=_surveyed,
     single="an existing cluster is one cluster: it cannot be shared", local=False,
 )  # fmt: skip

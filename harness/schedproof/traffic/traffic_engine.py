@@ -1,4 +1,4 @@
-"""Sends real packets at chosen rates; run in a container as `python3 -m schedproof.clusters.kind.traffic_engine`.
+"""Sends real packets at chosen rates; run in a container as `python3 -m schedproof.traffic.traffic_engine`.
 
 It sends from its container's network, and discards packets that it receives. It ends when its standard input closes.
 
