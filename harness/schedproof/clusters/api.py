@@ -261,6 +261,25 @@ class Api:
         """Stream the log of a pod's container; with `follow="true"`, until the container ends."""
         return Stream(self._call("GET", self.path("pods", namespace, pod, "log"), query=query, seconds=86_400))
 
+    def forward(self, method: str, path: str, body: bytes, content_type: str) -> tuple[int, str, bytes]:
+        """Send a request as it is, and return the response's status, content type and body.
+
+        Raises:
+            UnreachableError: there is no response.
+        """
+        from urllib3.exceptions import HTTPError
+
+        headers = {"Authorization": authorization} if (authorization := self._authorization()) else {}
+        if content_type:
+            headers["Content-Type"] = content_type
+        try:
+            answer = self._client.rest_client.pool_manager.request(
+                method, f"{self.url}{path}", body=body or None, headers=headers, timeout=_CALL_SECONDS, retries=False
+            )
+        except HTTPError as error:
+            raise UnreachableError(f"no answer from the apiserver at {self.url} ({method} {path}): {error}") from error
+        return answer.status, answer.headers.get("Content-Type", ""), answer.data
+
     def attach(self, namespace: str, pod: str) -> Attached:
         """Connect to the standard input and output of a pod's container."""
         from kubernetes.stream.ws_client import create_websocket

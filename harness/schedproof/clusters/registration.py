@@ -102,6 +102,7 @@ class Surveyed:
         capabilities: see `Cluster`.
         touched: what a run may create, change and delete, a sentence each, with `it` for the run.
         added_by: the options that add capabilities.
+        require_prometheus: raises UsageError if it is not known where readings come from.
     """
 
     where: str
@@ -111,6 +112,7 @@ class Surveyed:
     capabilities: frozenset[str]
     touched: Sequence[str]
     added_by: Mapping[str, str]
+    require_prometheus: Callable[[], None] = lambda: None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -39,6 +39,8 @@ def scope(request: RunRequest) -> list[str]:
         lines = [f"on {cluster.where}, this run may do no more than this:"]
         lines += [f"  {line}" for line in cluster.touched]
         for candidate in request.candidates:
+            if candidate.needs_readings:
+                cluster.require_prometheus()
             lines += [f"  {line}" for line in _of_attached(candidate, cluster)]
             if settings.deployed == "pod":
                 lines += [f"  {line}" for line in _of_pods(candidate, cluster, registry=settings.registry or "")]

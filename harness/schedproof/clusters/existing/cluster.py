@@ -17,7 +17,14 @@ from schedproof.clusters.cluster import Identity, Rbac, SecondApiServer
 from schedproof.clusters.existing.access import read_access
 from schedproof.clusters.existing.hosting import ExistingHosting, scheduler_image
 from schedproof.clusters.existing.pod_traffic import PodTraffic
-from schedproof.clusters.existing.survey import ExistingOptions, common_pause, explaining_refusals, survey
+from schedproof.clusters.existing.relay import Relay, url_inside
+from schedproof.clusters.existing.survey import (
+    ExistingOptions,
+    common_pause,
+    explaining_refusals,
+    require_prometheus,
+    survey,
+)
 from schedproof.clusters.existing.sweep import RUN, sweep
 from schedproof.clusters.node_backup import NotingApi
 from schedproof.clusters.run_lease import RunLease
@@ -48,6 +55,7 @@ class ExistingCluster:
         options: the user's description of it.
         binaries: returns name to path of `binaries_for`, for a minor version of Kubernetes.
         logs: the folder for logs of processes on this machine.
+        readings: whether any candidate needs readings of the nodes' traffic.
 
     Raises:
         SchedproofError: it cannot be reached or used, or another run uses it. Nothing is left behind.
@@ -55,12 +63,19 @@ class ExistingCluster:
 
     name = "existing"
 
-    def __init__(self, options: ExistingOptions, binaries: Callable[[str], Mapping[str, Path]], logs: Path) -> None:
+    def __init__(
+        self,
+        options: ExistingOptions,
+        binaries: Callable[[str], Mapping[str, Path]],
+        logs: Path,
+        *,
+        readings: bool = True,
+    ) -> None:
         self._options = options
         self._run = secrets.token_hex(4)
         self.namespace = self.namespace_prefix = options.namespace_prefix
         self.callback_address = options.callback_address or _LOOPBACK
-        self.prometheus_url = options.prometheus.rstrip("/")
+        self.prometheus_url = self._prometheus_inside = options.prometheus.rstrip("/")
         self.audit_log = options.audit_log
         self.targets_servers: dict[str, TargetsServer] = {}
         self.timings: dict[str, float] = {}
@@ -68,11 +83,11 @@ class ExistingCluster:
         begin = time.monotonic()
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)
-            self._start(binaries, logs)
+            self._start(binaries, logs, readings=readings)
             undo.pop_all()
         self.timings["total"] = time.monotonic() - begin
 
-    def _start(self, binaries: Callable[[str], Mapping[str, Path]], logs: Path) -> None:
+    def _start(self, binaries: Callable[[str], Mapping[str, Path]], logs: Path, *, readings: bool) -> None:
         sandbox = Sandbox()
         self._closing.callback(sandbox.close)
         self._access = read_access(self._options.kubeconfig, self._options.context, sandbox.scratch)
@@ -81,6 +96,13 @@ class ExistingCluster:
         with explaining_refusals(self._access):
             found = survey(self._user, self._options)
         self.kubernetes, self.nodes, self.capabilities = found.kubernetes, found.nodes, found.capabilities
+        if readings:
+            require_prometheus(self._options, found.prometheus)
+        if readings and not self.prometheus_url:
+            (service,) = found.prometheus
+            relay = Relay(self._user, service)
+            self._closing.callback(relay.close)
+            self.prometheus_url, self._prometheus_inside = relay.url, url_inside(service)
         self.workload_image = common_pause(found.usable)
         self.largest_load = self._options.allow_load or 0.0
         known = (
@@ -121,7 +143,7 @@ class ExistingCluster:
         return ExistingHosting(
             self.api, self.namespace, self._run, registry=options.registry, python_image=options.python_image,
             scheduler_image="" if options.own_scheduler else scheduler_image(nodes, self._user.version()),
-            service_address=internal if options.callback_address else "", prometheus_url=self.prometheus_url,
+            service_address=internal if options.callback_address else "", prometheus_url=self._prometheus_inside,
         )  # fmt: skip
 
     def _python_image(self) -> str:

@@ -27,9 +27,9 @@ def _start(
     progress: Progress,
     logs: Path | None,
     *,
-    readings: bool = True,  # noqa: ARG001
+    readings: bool = True,
 ) -> ExistingCluster:
-    """See `Starter`. Its Prometheus is the user's."""
+    """See `Starter`. Its Prometheus is the user's, or the cluster's own."""
     from schedproof.binaries.resolve import paths
     from schedproof.clusters.existing.access import check_kubeconfig
     from schedproof.clusters.existing.cluster import ExistingCluster, binaries_for
@@ -45,6 +45,7 @@ def _start(
             described,
             lambda kubernetes: paths(binaries_for(described), kubernetes, options.binaries, progress),
             logs,
+            readings=readings,
         )
 
 
@@ -65,7 +66,7 @@ def _described(options: ClusterOptions) -> ExistingOptions:
 def _surveyed(options: ClusterOptions) -> Iterator[Surveyed]:
     """See `ClusterKind.survey`. Nothing is changed."""
     from schedproof.clusters.existing.access import read_access
-    from schedproof.clusters.existing.survey import ADDED_BY, explaining_refusals, survey, touched
+    from schedproof.clusters.existing.survey import ADDED_BY, explaining_refusals, require_prometheus, survey, touched
 
     described = _described(options)
     with tempfile.TemporaryDirectory() as scratch:
@@ -77,7 +78,14 @@ def _surveyed(options: ClusterOptions) -> Iterator[Surveyed]:
                 f"the cluster at {access.url} (context {access.context}, {counted(len(found.nodes), 'usable node')})"
             )
             yield Surveyed(
-                where, api, found.kubernetes, found.nodes, found.capabilities, touched(described, access), ADDED_BY
+                where,
+                api,
+                found.kubernetes,
+                found.nodes,
+                found.capabilities,
+                touched(described, access),
+                ADDED_BY,
+                lambda: require_prometheus(described, found.prometheus),
             )
 
 
