@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import AttachedSpec, ControllerSpec, PluginSpec
+from schedproof.candidate.kinds import AttachedSpec, ControllerSpec, ExtenderSpec, PluginSpec
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.clusters.registration import Surveyed
 from schedproof.deploy.attached.scheduler import require_restartable
@@ -91,14 +91,16 @@ def _of_pods(candidate: Candidate, cluster: Surveyed, *, registry: str) -> Itera
         names.append(f"scheduler-{candidate.name}")
     pushed = f"an image that is pushed to {registry}"
     source = "its own kube-scheduler" if isinstance(spec, PluginSpec) and spec.stock else pushed
+    beside = " and the cluster's own kube-scheduler" if isinstance(spec, ExtenderSpec) else ""
     yield (
-        f"{candidate.name} runs as {counted(len(names), 'Deployment')} ({', '.join(names)}) of {image.ref or source}, "
-        "with ServiceAccounts, Secrets, ConfigMaps and Services as needed"
+        f"{candidate.name} runs as {counted(len(names), 'Deployment')} ({', '.join(names)}) "
+        f"of {image.ref or source}{beside}, with ServiceAccounts, Secrets, ConfigMaps and Services as needed"
     )
     more = () if isinstance(spec, ControllerSpec) else SCHEDULER_RBAC.cluster_roles
     rights = [f"the ClusterRole {role}" for role in dict.fromkeys((*candidate.rbac.cluster_roles, *more))]
-    rules = counted(len(candidate.rbac.rules), "rule")
-    yield f"it is granted {', '.join([*rights, f'{rules} of spec.rbac'])}"
+    if candidate.rbac.rules:
+        rights.append(f"{counted(len(candidate.rbac.rules), 'rule')} of spec.rbac")
+    yield f"it is granted {', '.join(rights) or 'no rights'}"
 
 
 def _not_judged(candidate: Candidate, cluster: Surveyed, request: RunRequest) -> Iterator[str]:

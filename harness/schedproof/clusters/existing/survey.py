@@ -38,8 +38,8 @@ class ExistingOptions:
 
     `prometheus` is "" if it is looked for in the cluster, or if no candidate of the run needs readings.
     `callback_address` is this machine's as the apiserver and pods reach it, or "" if they do not; `audit_log` is the
-    apiserver's audit log, read while it grows. `allow_load`: bytes per second that a node may get; None: no load. `registry`: where
-    images are pushed to; "": nowhere. `own_scheduler`: whether the user names a kube-scheduler.
+    apiserver's audit log, read while it grows. `allow_load`: bytes per second that a node may get; None: no load.
+    `registry`: where images are pushed to; "": nowhere. `own_scheduler`: whether the user names a kube-scheduler.
     """
 
     kubeconfig: Path
