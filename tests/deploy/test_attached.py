@@ -141,14 +141,22 @@ def test_with_an_audit_log_it_must_be_known_who_the_scheduler_is(tmp_path: Path)
 
 
 def test_what_is_withheld_says_what_would_make_it_possible() -> None:
-    given = withheld(candidate(), [])
-    assert given.keys() - {"load", "scripted-metrics"} == OF_CANDIDATE - {"watch-candidate"}
+    given = withheld(candidate(), [], "process")
+    assert given.keys() - {"scripted-metrics"} == OF_CANDIDATE - {"watch-candidate"}
     assert "--allow-restart" in given["restart-candidate"]
     assert "spec.rbac" in given["grant-candidate"]
-    assert "restart-candidate" not in withheld(candidate(), [RESTART_ATTACHED])
+    assert "restart-candidate" not in withheld(candidate(), [RESTART_ATTACHED], "process")
     rights = dataclasses.replace(candidate(), rbac=RbacSpec(cluster_roles=("system:kube-scheduler",)))
-    assert "grant-candidate" not in withheld(rights, [])
-    unseen = withheld(candidate(workload=None), [RESTART_ATTACHED])
+    assert "grant-candidate" not in withheld(rights, [], "process")
+    unseen = withheld(candidate(workload=None), [RESTART_ATTACHED], "process")
     assert unseen["watch-candidate"] == unseen["restart-candidate"]
     started = dataclasses.replace(candidate(), attached=None, controller=ControllerSpec(command=("a",)))
-    assert withheld(started, []) == {}
+    assert withheld(started, [], "process") == {}
+
+
+def test_pods_that_do_not_reach_this_machine_have_no_taps_and_no_chosen_readings() -> None:
+    started = dataclasses.replace(candidate(), attached=None, controller=ControllerSpec(command=("a",)))
+    far = withheld(started, [], "pod")
+    assert far.keys() == {"scripted-metrics", "tap-candidate"}
+    assert all("--callback-address" in why for why in far.values())
+    assert withheld(started, ["hold-bindings"], "pod") == {}

@@ -17,8 +17,9 @@ from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 
 IDENTITY = Identity("me", Path("/nowhere"))
-PODS = types.SimpleNamespace(static_pods=None)
-KIND = types.SimpleNamespace(static_pods=types.SimpleNamespace(read=lambda _name: ""))
+MEANS: dict[str, Any] = {"builds": True, "service_address": "192.0.2.1", "prometheus_url": ""}
+PODS = types.SimpleNamespace(static_pods=None, **MEANS)
+KIND = types.SimpleNamespace(static_pods=types.SimpleNamespace(read=lambda _name: ""), **MEANS)
 
 
 def cluster(hosting: object, capabilities: frozenset[str] = frozenset({"real-pods"})) -> Any:

@@ -80,8 +80,17 @@ def test_pods_run_on_the_control_plane_if_the_cluster_has_one() -> None:
     assert pod["nodeSelector"] == {CONTROL_PLANE: ""}
     assert [toleration["key"] for toleration in pod["tolerations"]] == [CONTROL_PLANE]
     elsewhere = made(on_control_plane=False)["deployments"]["spec"]["template"]["spec"]
-    assert not elsewhere.keys() & {"nodeSelector", "tolerations"}
+    assert "nodeSelector" not in elsewhere
+    assert pod["tolerations"] == elsewhere["tolerations"], "it may run there"
+    (preferred,) = elsewhere["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert preferred["preference"]["matchExpressions"] == [{"key": CONTROL_PLANE, "operator": "Exists"}]
     assert "resources" not in elsewhere["containers"][0], "it takes nothing that its pods could be short of"
+
+
+def test_where_nodes_pull_images_and_this_machine_is_far_away_the_service_is_inside_the_cluster() -> None:
+    here, there = made(port=80), made(port=80, outside=False, pulled=True)
+    assert [found["services"]["spec"]["type"] for found in (here, there)] == ["NodePort", "ClusterIP"]
+    assert [container(found["deployments"])["imagePullPolicy"] for found in (here, there)] == ["Never", "IfNotPresent"]
 
 
 def test_a_container_has_the_environment_and_without_a_command_the_image_s_entrypoint() -> None:

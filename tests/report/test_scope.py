@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from schedproof.candidate.claims import Claims
-from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
 from schedproof.candidate.kinds import AttachedSpec
 from schedproof.clusters.existing.registration import EXISTING
 from schedproof.clusters.registration import ClusterOptions, Surveyed
@@ -90,3 +90,22 @@ def test_a_run_with_a_cluster_of_its_own_has_nothing_to_tell() -> None:
     assert tell(embedded, dry_run=False) == []
     with pytest.raises(UsageError, match="--dry-run: with --cluster embedded"):
         tell(embedded, dry_run=True)
+
+
+def test_what_runs_as_pods_is_told_with_its_image_and_rights(capabilities: set[str], tmp_path: Path) -> None:
+    assert capabilities
+    spec = "extender: {command: [/a], port: 8888, config: {filterVerb: filter}}, image: {ref: r.example.com/mine}"
+    head = "apiVersion: schedproof/v1\nkind: Candidate\nmetadata: {name: mine}\nspec: "
+    path = tmp_path / "candidate.yaml"
+    path.write_text(f"{head}{{schedulerName: mine, {spec}}}\n")
+    asked = request()
+    there = dataclasses.replace(asked.settings, deploy="pod")
+    told = "\n".join(tell(RunRequest([load_candidate(path)], there, ["core/binds"]), dry_run=True))
+    assert "2 Deployments (candidate-mine, scheduler-mine) of r.example.com/mine and the cluster's own" in told
+    assert "it is granted the ClusterRole system:kube-scheduler, the ClusterRole system:volume-scheduler" in told
+    assert "tap-candidate" not in told, "core/binds needs none"
+    path.write_text(
+        f"{head}{{schedulerName: mine, extender: {{command: [/a], port: 8888, config: {{filterVerb: filter}}}}}}\n"
+    )
+    with pytest.raises(UsageError, match="nodes can only pull images"):
+        tell(RunRequest([load_candidate(path)], there, ["core/binds"]), dry_run=True)

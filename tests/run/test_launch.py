@@ -11,7 +11,7 @@ import pytest
 
 from schedproof.foundation.errors import UsageError
 from schedproof.run.launch import Settings, check
-from schedproof.run.options import CLUSTER_OPTIONS, add_options, given
+from schedproof.run.options import CLUSTER_OPTIONS, add_options, given, rate
 
 EXISTING = {"cluster": "existing", "kubeconfig": Path("k"), "prometheus": "http://192.0.2.1"}
 
@@ -28,6 +28,7 @@ def settings(**given: Any) -> Settings:
         {"cluster": "kind", "nodes": 2, "deploy": "control-plane", "keep_cluster": True, "node_image": "mine:1"},
         {**EXISTING, "context": "c", "namespace_prefix": "mine", "allow_node_changes": True, "deploy": "process"},
         {**EXISTING, "callback_address": "127.0.0.1", "audit_log": Path(__file__)},
+        {**EXISTING, "deploy": "pod", "registry": "r.example.com/me", "allow_load": 1e6, "python_image": "python:3"},
     ],
 )
 def test_valid_combinations_of_options_are_accepted(given: dict[str, Any]) -> None:
@@ -73,8 +74,26 @@ def test_every_cluster_option_is_a_field_of_the_settings() -> None:
     assert {option.name.replace("-", "_") for option in CLUSTER_OPTIONS} <= fields
 
 
+@pytest.mark.parametrize(("text", "expected"), [("10M", 1e7), ("1.5G", 1.5e9), ("100k", 1e5), ("2000000.0", 2e6)])
+def test_a_rate_is_bytes_per_second(text: str, expected: float) -> None:
+    assert rate(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "0", "99k", "10m", "10MB", "-1M", "1e7", "nan", "10 M"])
+def test_other_rates_are_refused_with_a_fix(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="fix: write one such as 10M"):
+        rate(text)
+
+
 def test_the_command_line_is_rebuilt_from_parsed_options() -> None:
-    options = ["--cluster=existing", "--kubeconfig=k", "--allow-node-changes", "--audit-log=a", "--clause=core/binds"]
+    options = [
+        "--cluster=existing",
+        "--kubeconfig=k",
+        "--allow-node-changes",
+        "--allow-load=10000000.0",
+        "--audit-log=a",
+        "--clause=core/binds",
+    ]
     parser = argparse.ArgumentParser()
     add_options(parser.add_argument, prefix="")
     parsed = parser.parse_args(options)

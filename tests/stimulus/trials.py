@@ -24,6 +24,8 @@ def rule(resource: str) -> dict[str, list[str]]:
 class Attachment:
     """A candidate that schedules as the world says; `acts` is what was done to it, with the pods that there were."""
 
+    deploy = "process"
+
     def __init__(self, world: World, log: Path) -> None:
         self._world = world
         self.acts: list[tuple[str, int]] = []

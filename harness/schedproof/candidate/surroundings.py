@@ -109,7 +109,7 @@ class ImageSpec(Mapped):
         ]
         | None
     ) = None
-    """alone: an image that this machine's Docker has, taken as it is"""
+    """alone: an image that this machine's Docker has, or that nodes of an existing cluster pull, taken as it is"""
     context: Annotated[_Folder, Such(".")] | None = None
     """what the image is built from; the folder of the Dockerfile if absent, else `workdir`"""
     requirements: Annotated[_File, Such("requirements.txt")] | None = None

@@ -28,6 +28,7 @@ _GROUPS = {
     "csinodes": "apis/storage.k8s.io/v1", "csidrivers": "apis/storage.k8s.io/v1",
     "csistoragecapacities": "apis/storage.k8s.io/v1",
     "daemonsets": "apis/apps/v1", "deployments": "apis/apps/v1", "statefulsets": "apis/apps/v1",
+    "jobs": "apis/batch/v1",
     "leases": "apis/coordination.k8s.io/v1",
     "roles": "apis/rbac.authorization.k8s.io/v1", "rolebindings": "apis/rbac.authorization.k8s.io/v1",
     "clusterroles": "apis/rbac.authorization.k8s.io/v1",
@@ -261,6 +262,43 @@ class Api:
         """Stream the log of a pod's container; with `follow="true"`, until the container ends."""
         return Stream(self._call("GET", self.path("pods", namespace, pod, "log"), query=query, seconds=86_400))
 
+    def forward(self, method: str, path: str, body: bytes, content_type: str) -> tuple[int, str, bytes]:
+        """Send a request as it is, and return the response's status, content type and body.
+
+        Raises:
+            UnreachableError: there is no response.
+        """
+        from urllib3.exceptions import HTTPError
+
+        headers = {"Authorization": authorization} if (authorization := self._authorization()) else {}
+        if content_type:
+            headers["Content-Type"] = content_type
+        try:
+            answer = self._client.rest_client.pool_manager.request(
+                method, f"{self.url}{path}", body=body or None, headers=headers, timeout=_CALL_SECONDS, retries=False
+            )
+        except HTTPError as error:
+            raise UnreachableError(f"no answer from the apiserver at {self.url} ({method} {path}): {error}") from error
+        return answer.status, answer.headers.get("Content-Type", ""), answer.data
+
+    def attach(self, namespace: str, pod: str) -> Attached:
+        """Connect to the standard input and output of a pod's container."""
+        from kubernetes.stream.ws_client import create_websocket
+        from websocket import WebSocketBadStatusException, WebSocketException
+
+        path = self.path("pods", namespace, pod, "attach")
+        headers = {"authorization": self._authorization(), "sec-websocket-protocol": _CHANNELS}
+        url = f"ws{self.url.removeprefix('http')}{path}?stdin=true&stdout=true"
+        try:
+            return Attached(create_websocket(self._client.configuration, url, headers))  # type: ignore[no-untyped-call]
+        except WebSocketBadStatusException as error:
+            raise ApiError("GET", path, error.status_code, error.resp_body or b"") from error
+        except (WebSocketException, OSError) as error:
+            raise UnreachableError(
+                f"no connection to a pod through the apiserver at {self.url} (GET {path}): {error}",
+                remedy="check that `kubectl attach` works: a proxy in between must permit WebSockets",
+            ) from error
+
     def _json(self, verb: str, path: str, body: Any = None, **options: Any) -> Manifest:
         answer = json.loads(self._call(verb, path, body, **options).response.data)
         assert isinstance(answer, dict)
@@ -295,6 +333,10 @@ class Api:
         return answer
 
 
+_CHANNELS = "v4.channel.k8s.io"
+_INPUT, _OUTPUT, _STATUS = b"\x00", b"\x01", b"\x03"
+"""The first byte of a frame of an attached container (apimachinery: pkg/util/remotecommand)."""
+
 _AUDIT_ERRORS = "apiserver_audit_error_total{"
 """The beginning of a metric's lines; the audit backend is their label (apiserver: pkg/audit/metrics.go)."""
 
@@ -323,6 +365,42 @@ class Stream:
         self.closed = True
         with contextlib.suppress(Exception):  # urllib3 raises if the response has ended
             self._response.shutdown()
+
+
+class Attached:
+    """A connection to the standard input and output of a container; the kubelet closes the input with it.
+
+    With `stdinOnce`, that is the end of the container's input.
+    """
+
+    def __init__(self, socket: Any) -> None:
+        self._socket = socket
+        socket.settimeout(_CALL_SECONDS)
+        self._pending = b""
+
+    def send(self, data: bytes) -> None:
+        """Write to its input; nothing happens if the container has ended."""
+        with contextlib.suppress(Exception):  # websocket-client raises various exceptions; `readline` shows the end
+            self._socket.send_binary(_INPUT + data)
+
+    def readline(self) -> bytes:
+        """Return a line of its output, with its end; empty if there is none any more, or none within 30 s."""
+        while b"\n" not in self._pending:
+            try:
+                frame = self._socket.recv()
+            except Exception:
+                return b""
+            data = frame if isinstance(frame, bytes) else frame.encode()
+            if not data or data[:1] == _STATUS:
+                return b""
+            if data[:1] == _OUTPUT:
+                self._pending += data[1:]
+        line, _, self._pending = self._pending.partition(b"\n")
+        return line + b"\n"
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self._socket.close(timeout=1)
 
 
 class Watch(Stream):

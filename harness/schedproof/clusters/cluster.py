@@ -88,23 +88,39 @@ class Hosting(Protocol):
         """The labels of all objects that a run creates, by which they are found again."""
 
     @property
-    def apiserver_url(self) -> str:
-        """The apiserver's URL, as pods reach it."""
+    def apiserver(self) -> Mapping[str, Any]:
+        """How pods reach the apiserver: the fields of a kubeconfig's cluster."""
 
     @property
     def service_address(self) -> str:
-        """The address of NodePorts, as this machine reaches it."""
+        """The address of NodePorts, as this machine reaches it; "" if pods and this machine do not reach each other."""
+
+    @property
+    def prometheus_url(self) -> str:
+        """The URL of the cluster's Prometheus, as pods reach it without a tap."""
+
+    @property
+    def pulls(self) -> bool:
+        """Whether nodes pull images by their references, so that images of others need not be loaded."""
+
+    @property
+    def builds(self) -> bool:
+        """Whether images that are built on this machine can be loaded."""
 
     @property
     def python_image(self) -> str:
-        """The base image for candidates' images, in this machine's Docker, with Python 3 and a C library."""
+        """The base image for candidates' images, with Python 3 and a C library; Docker has it, or can pull it."""
+
+    @property
+    def scheduler_image(self) -> str:
+        """The image of the cluster's own kube-scheduler; "": one is built of the binary on this machine."""
 
     @property
     def static_pods(self) -> StaticPods | None:
         """The control plane's static pods; None if they cannot be changed."""
 
-    def load_image(self, ref: str) -> None:
-        """Load an image from this machine's Docker onto every node."""
+    def load_image(self, ref: str) -> str:
+        """Load an image from this machine's Docker onto every node, or where nodes pull it; return its name there."""
 
     def pids_of(self, uid: str) -> Sequence[int]:
         """Return the pids of a pod on this machine; empty if they are not visible."""
@@ -206,7 +222,7 @@ class Cluster(Site, Protocol):
     - `hold-bindings`: the apiserver can call a webhook of the harness
     - `idle-daemon-sets`: no controller acts on DaemonSets
     - `idle-nodes`: a Node object needs no machine
-    - `load`: traffic can be sent, see `set_load`
+    - `load`: traffic can be sent, see `set_load`; it is measured by the Prometheus of `prometheus_url`
     - `real-pods`: kubelets run bound pods
     - `restart-attached`: the pods of a scheduler that runs there already may be deleted
     - `scripted-metrics`: see `scripted_metrics`
@@ -233,6 +249,10 @@ class Cluster(Site, Protocol):
     @property
     def scrape_interval(self) -> float:
         """Prometheus' scrape interval in seconds."""
+
+    @property
+    def largest_load(self) -> float:
+        """The most bytes per second that `set_load` may be asked for."""
 
     @property
     def workload_image(self) -> str:

@@ -38,6 +38,10 @@ class ClusterOptions:
     allow_restart: bool = False
     audit_log: Path | None = None
     callback_address: str | None = None
+    allow_load: float | None = None
+    """Bytes per second."""
+    registry: str | None = None
+    python_image: str | None = None
     binaries: Mapping[str, Path] = dataclasses.field(default_factory=dict)
     """Name to path of binaries that the user names."""
 
@@ -98,6 +102,7 @@ class Surveyed:
         capabilities: see `Cluster`.
         touched: what a run may create, change and delete, a sentence each, with `it` for the run.
         added_by: the options that add capabilities.
+        require_prometheus: raises UsageError if it is not known where readings come from.
     """
 
     where: str
@@ -107,6 +112,7 @@ class Surveyed:
     capabilities: frozenset[str]
     touched: Sequence[str]
     added_by: Mapping[str, str]
+    require_prometheus: Callable[[], None] = lambda: None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -49,6 +49,11 @@ def write_kubeconfig(
     return path
 
 
+def cluster_of(server: str, authority: bytes) -> dict[str, str]:
+    """Return a kubeconfig's cluster: the apiserver's URL, and its certificate authority in PEM."""
+    return {"server": server, "certificate-authority-data": base64.b64encode(authority).decode()}
+
+
 def server_of(path: Path) -> str:
     """Return the apiserver's URL of a kubeconfig that `write_kubeconfig` wrote."""
     return str(json.loads(path.read_text())["clusters"][0]["cluster"]["server"])

@@ -126,7 +126,7 @@ class Attachment:
             cluster, dataclasses.replace(candidate, processes=self.programs), self._own, logs, deploy, flags=flags
         )
         self._cleanup.callback(self._deployer.close)
-        self._tapped = tapped
+        self._tapped = tapped and self._deployer.reaches_harness
         prometheus_url = cluster.prometheus_url
         self._prometheus: Tap | None = None
         if tapped and prometheus_url:
@@ -136,7 +136,7 @@ class Attachment:
                 permits=only_asks,
                 elsewhere=self._targets_server,
             )
-            prometheus_url = self._prometheus.url
+            prometheus_url = self._prometheus.url if self._tapped else self._deployer.prometheus_url
         self.extender: Tap | None = None
         """The scheduler's line to the candidate, if that is an extender and there are taps."""
         self._tap_trust: Mapping[str, Any] = {}

@@ -43,6 +43,8 @@ class ControlPlaneDeployer:
 
     name: Final[DeployMode] = "control-plane"
     acts_as = "system:kube-scheduler"
+    reaches_harness = True
+    prometheus_url = ""
     accounts = None
     values: Mapping[str, str] = {"kubeconfig": _KUBECONFIG, "python": "python3"}
 
@@ -86,8 +88,7 @@ class ControlPlaneDeployer:
         if not self._image:
             path = Path(self._cluster.host.binaries.get(binary, binary))
             image = own_image(candidate) if candidate.image.own else scheduler_image(path, self._hosting.python_image)
-            self._hosting.load_image(image)
-            self._image = image
+            self._image = self._hosting.load_image(image)
         original = _original(pods)
         pods.write(_BACKUP, original)
         pods.put(NODE_FILE, json.dumps(configuration, indent=1))

@@ -40,6 +40,14 @@ class Deployer(Protocol):
         """The user in the audit log instead of its identities; empty if it is theirs."""
 
     @property
+    def reaches_harness(self) -> bool:
+        """Whether its components can connect to servers of this machine, such as taps."""
+
+    @property
+    def prometheus_url(self) -> str:
+        """The URL of the cluster's Prometheus for components that cannot."""
+
+    @property
     def values(self) -> Mapping[str, str]:
         """The placeholders' values that depend on where it runs."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from schedproof.binaries import command
 from schedproof.binaries.cache import cache_dir
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import CommandSpec
+from schedproof.candidate.kinds import CommandSpec, PluginSpec
 from schedproof.clusters.kind.docker import DockerError, docker, image_present
 from schedproof.foundation.deadlines import IMAGE_BUILT, PACKAGES_INSTALLED
 from schedproof.foundation.errors import CandidateError, UsageError
@@ -30,6 +30,22 @@ _PACKAGES = "/opt/schedproof/packages"
 _LARGEST = 256 << 20
 _SKIPPED = frozenset({"__pycache__", "node_modules"})
 _OF_THE_SYSTEM = ("/bin/", "/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/")
+
+
+def require_images(candidate: Candidate, *, builds: bool) -> None:
+    """Check that nodes can have all images of a candidate; `builds`: whether those that are built here get there.
+
+    Raises:
+        UsageError: one is built here, and does not.
+    """
+    image, spec = candidate.image, candidate.spec
+    if builds or image.ref is not None or (isinstance(spec, PluginSpec) and spec.stock):
+        return
+    raise UsageError(
+        f"{candidate.path}: nodes can only pull images, and that of {candidate.name} is built on this machine",
+        remedy="--registry HOST/PATH, where it is pushed to and nodes pull from; or spec.image.ref names an image "
+        "that nodes have or can pull; or --deploy process",
+    )
 
 
 def own_image(candidate: Candidate) -> str:

@@ -26,9 +26,10 @@ NODE_FILE = "/etc/kubernetes/schedproof-scheduler.json"
 class PodPlan:
     """A component as a Deployment of one pod.
 
-    `command` takes the place of the image's entrypoint, and `arguments` that of its arguments, where there are any.
-    `probes` are fields of the container. With `port` there is a Service in front of it. `configuration` is a
-    KubeSchedulerConfiguration. `files` are below `FILES`: name to text.
+    `pulled`: whether nodes pull its image if they do not have it. `command` takes the place of the image's entrypoint,
+    and `arguments` that of its arguments, where there are any. `probes` are fields of the container. With `port` there
+    is a Service in front of it. `configuration` is a KubeSchedulerConfiguration. `files` are below `FILES`: name to
+    text.
     """
 
     name: str
@@ -36,12 +37,16 @@ class PodPlan:
     image: str
     kubeconfig: str
     on_control_plane: bool
+    """Whether it must run there; otherwise it does where it may."""
     command: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)
     workdir: str = ""
     probes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     port: int | None = None
+    outside: bool = True
+    """Whether its Service can be reached from outside the cluster."""
+    pulled: bool = False
     configuration: Mapping[str, Any] | None = None
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -65,7 +70,8 @@ def objects(plan: PodPlan, labels: Mapping[str, str]) -> list[tuple[str, Manifes
         found.append(("configmaps", named(data={"scheduler.json": text})))
     if plan.port is not None:
         service = {
-            "type": "NodePort", "selector": {COMPONENT_LABEL: plan.name}, "ports": [{"port": plan.port}],
+            "type": "NodePort" if plan.outside else "ClusterIP",
+            "selector": {COMPONENT_LABEL: plan.name}, "ports": [{"port": plan.port}],
             # Requests reach the candidate even if it is not ready, as with a process.
             "publishNotReadyAddresses": True,
         }  # fmt: skip
@@ -91,7 +97,8 @@ def _pod(plan: PodPlan) -> Manifest:
     container: Manifest = {
         "name": "candidate",
         "image": plan.image,
-        "imagePullPolicy": "Never",  # it has been loaded into every node; no registry is asked
+        # Without a registry, it has been loaded into every node.
+        "imagePullPolicy": "IfNotPresent" if plan.pulled else "Never",
         "env": [{"name": name, "value": value} for name, value in {"KUBECONFIG": KUBECONFIG, **plan.env}.items()],
         "volumeMounts": [
             {"name": name, "mountPath": f"/etc/schedproof/{name}", "readOnly": True} for name in volumes
@@ -111,12 +118,16 @@ def _pod(plan: PodPlan) -> Manifest:
         "containers": [container],
         "volumes": [{"name": name, **source} for name, source in volumes.items()],
     }
+    # The workers stay identical except for their traffic.
+    spec["tolerations"] = [{"key": _CONTROL_PLANE, "operator": "Exists", "effect": "NoSchedule"}]
     if plan.on_control_plane:
-        # The workers stay identical except for their traffic.
         spec["nodeSelector"] = {_CONTROL_PLANE: ""}
-        spec["tolerations"] = [{"key": _CONTROL_PLANE, "operator": "Exists", "effect": "NoSchedule"}]
         # A share of a busy machine; without a request, it would get the idle time only.
         container["resources"] = {"requests": {"cpu": "200m"}}
+    else:
+        terms = {"matchExpressions": [{"key": _CONTROL_PLANE, "operator": "Exists"}]}
+        preferred = [{"weight": 100, "preference": terms}]
+        spec["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
     return spec
 
 

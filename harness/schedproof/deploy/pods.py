@@ -16,7 +16,7 @@ from schedproof.clusters.api import Manifest, NotFound
 from schedproof.clusters.cluster import Hosting, Identity, Site
 from schedproof.deploy.component import Client, probe
 from schedproof.deploy.deployer import DeployMode, Served
-from schedproof.deploy.image import check_paths, command_image, own_image, scheduler_image
+from schedproof.deploy.image import check_paths, command_image, own_image, require_images, scheduler_image
 from schedproof.deploy.manifests import (
     COMPONENT_LABEL,
     CONFIGURATION,
@@ -57,6 +57,9 @@ class PodDeployer:
             "files": FILES,
         }  # fmt: skip
         self._images: dict[str, str] = {}
+        require_images(candidate, builds=hosting.builds)
+        self.reaches_harness = bool(hosting.service_address)
+        self.prometheus_url = hosting.prometheus_url
 
     def kubeconfig(self, identity: Identity) -> Path:  # noqa: ARG002 - each pod has its own in the same place
         return Path(KUBECONFIG)
@@ -75,9 +78,13 @@ class PodDeployer:
         candidate = self._candidate
         base = self._hosting.python_image
         process = spec.name if isinstance(spec, ProcessSpec) else ""
-        image = self._loaded(
-            f"candidate {spec.workdir}",
-            lambda: own_image(candidate) if candidate.image.own else command_image(candidate, spec, base),
+        image = (
+            self._own_image()
+            if candidate.image.own
+            else self._loaded(
+                f"candidate {spec.workdir}",
+                lambda: command_image(candidate, spec, base),
+            )
         )
         command = fill(spec.command if process else candidate.image.command or spec.command, values)
         env = fill(dict(spec.env), values)
@@ -98,13 +105,14 @@ class PodDeployer:
         service: Manifest = {}
 
         def answers() -> None:
-            if extender:
+            if extender and outside:
                 probe(outside, service["ports"][0]["nodePort"], spec.ready, client)
 
         component = self._deploy(plan, name, f"{process or 'candidate'}.log", answers, service)
         if not serves:
             return Served(component, "", "")
-        return Served(component, f"{outside}:{service['ports'][0]['nodePort']}", f"{service['clusterIP']}:{port}")
+        reached = f"{outside}:{service['ports'][0]['nodePort']}" if outside else ""
+        return Served(component, reached, f"{service['clusterIP']}:{port}")
 
     def start_scheduler(
         self, configuration: Mapping[str, Any], identity: Identity, binary: str, files: Mapping[str, str]
@@ -113,8 +121,10 @@ class PodDeployer:
         command: tuple[str, ...] = ("kube-scheduler",)
         path, base = Path(self._cluster.host.binaries.get(binary, binary)), self._hosting.python_image
         if isinstance(candidate.spec, PluginSpec) and candidate.image.own:
-            image = self._loaded("candidate", lambda: own_image(candidate))
+            image = self._own_image()
             command = candidate.image.command or command
+        elif self._hosting.scheduler_image and "/" not in binary:
+            image = self._hosting.scheduler_image
         else:
             image = self._loaded("scheduler", lambda: scheduler_image(path, base))
         plan = self._plan(
@@ -124,20 +134,26 @@ class PodDeployer:
         )  # fmt: skip
         return self._deploy(plan, plan.name, "scheduler.log")
 
+    def _own_image(self) -> str:
+        """The user's image, as nodes have it or pull it."""
+        image = self._candidate.image
+        if image.ref is not None and self._hosting.pulls and (image.dockerfile is None or not self._hosting.builds):
+            return image.ref
+        return self._loaded("candidate", lambda: own_image(self._candidate))
+
     def _loaded(self, component: str, make: Callable[[], str]) -> str:
-        """An image that every node has: made at the first start, and used again at later starts."""
+        """An image that every node has or pulls: made at the first start, and used again at later starts."""
         if component not in self._images:
-            ref = make()
-            self._hosting.load_image(ref)
-            self._images[component] = ref
+            self._images[component] = self._hosting.load_image(make())
         return self._images[component]
 
     def _plan(self, name: str, identity: Identity, **more: Any) -> PodPlan:
         kubeconfig = json.loads(identity.kubeconfig.read_text())
-        kubeconfig["clusters"][0]["cluster"]["server"] = self._hosting.apiserver_url
+        kubeconfig["clusters"][0]["cluster"] = dict(self._hosting.apiserver)
         return PodPlan(
             name=name, account=identity.name, kubeconfig=json.dumps(kubeconfig),
-            on_control_plane=self._hosting.static_pods is not None, **more,
+            on_control_plane=self._hosting.static_pods is not None, outside=self.reaches_harness,
+            pulled=self._hosting.pulls, **more,
         )  # fmt: skip
 
     def _deploy(

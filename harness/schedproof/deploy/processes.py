@@ -47,6 +47,8 @@ class ProcessDeployer:
 
     name: Final[DeployMode] = "process"
     acts_as = ""
+    reaches_harness = True
+    prometheus_url = ""
 
     def __init__(
         self,

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.kinds import AttachedSpec
+from schedproof.candidate.kinds import AttachedSpec, ControllerSpec, ExtenderSpec, PluginSpec
+from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.clusters.registration import Surveyed
 from schedproof.deploy.attached.scheduler import require_restartable
 from schedproof.deploy.attached.withheld import RESTART_ATTACHED, withheld
 from schedproof.deploy.attached.workload import find_leader, find_pods
+from schedproof.deploy.image import require_images
 from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import UsageError
 from schedproof.history.acts import RunCluster
@@ -37,7 +39,11 @@ def scope(request: RunRequest) -> list[str]:
         lines = [f"on {cluster.where}, this run may do no more than this:"]
         lines += [f"  {line}" for line in cluster.touched]
         for candidate in request.candidates:
+            if candidate.needs_readings:
+                cluster.require_prometheus()
             lines += [f"  {line}" for line in _of_attached(candidate, cluster)]
+            if settings.deployed == "pod":
+                lines += [f"  {line}" for line in _of_pods(candidate, cluster, registry=settings.registry or "")]
             lines += _not_judged(candidate, cluster, request)
     return lines
 
@@ -67,10 +73,40 @@ def _of_attached(candidate: Candidate, cluster: Surveyed) -> Iterator[str]:
     yield f"it reads the state and the logs of these pods; {done}"
 
 
+def _of_pods(candidate: Candidate, cluster: Surveyed, *, registry: str) -> Iterator[str]:
+    """What is created for a candidate that is deployed as pods."""
+    spec, image = candidate.spec, candidate.image
+    if isinstance(spec, AttachedSpec):
+        return
+    require_images(candidate, builds=bool(registry))
+    if "real-pods" not in cluster.capabilities:
+        raise UsageError(
+            "--deploy pod: the kubelets of this cluster are simulated, and start no containers",
+            remedy="leave it out: candidates then run as processes of this machine",
+        )
+    names = [f"candidate-{candidate.name}-{process.name}" for process in candidate.processes]
+    if not isinstance(spec, PluginSpec):
+        names.append(f"candidate-{candidate.name}")
+    if not isinstance(spec, ControllerSpec):
+        names.append(f"scheduler-{candidate.name}")
+    pushed = f"an image that is pushed to {registry}"
+    source = "its own kube-scheduler" if isinstance(spec, PluginSpec) and spec.stock else pushed
+    beside = " and the cluster's own kube-scheduler" if isinstance(spec, ExtenderSpec) else ""
+    yield (
+        f"{candidate.name} runs as {counted(len(names), 'Deployment')} ({', '.join(names)}) "
+        f"of {image.ref or source}{beside}, with ServiceAccounts, Secrets, ConfigMaps and Services as needed"
+    )
+    more = () if isinstance(spec, ControllerSpec) else SCHEDULER_RBAC.cluster_roles
+    rights = [f"the ClusterRole {role}" for role in dict.fromkeys((*candidate.rbac.cluster_roles, *more))]
+    if candidate.rbac.rules:
+        rights.append(f"{counted(len(candidate.rbac.rules), 'rule')} of spec.rbac")
+    yield f"it is granted {', '.join(rights) or 'no rights'}"
+
+
 def _not_judged(candidate: Candidate, cluster: Surveyed, request: RunRequest) -> Iterator[str]:
     described = RunCluster(
         name=request.settings.kind.name, minor=cluster.kubernetes, capabilities=sorted(cluster.capabilities),
-        withheld=withheld(candidate, cluster.capabilities), nodes=list(cluster.nodes),
+        withheld=withheld(candidate, cluster.capabilities, request.settings.deployed), nodes=list(cluster.nodes),
     )  # fmt: skip
     selected = [CATALOGUE[clause] for one, clause in request.trials if one.name == candidate.name]
     verdicts = [(clause, applies(clause, candidate.claims, described)) for clause in selected]

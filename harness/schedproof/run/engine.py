@@ -70,7 +70,9 @@ class Engine:
         if self._leaves_out(candidate, clause):
             return
         cluster = self.session.cluster  # started by the first clause
-        verdict = applies(CATALOGUE[clause], candidate.claims, describe_cluster(cluster, candidate))
+        verdict = applies(
+            CATALOGUE[clause], candidate.claims, describe_cluster(cluster, candidate, self.settings.deployed)
+        )
         if verdict is None:
             trial = self.session.trial(candidate)  # attached by its first clause
             verdict = _dependent(trial, clause)

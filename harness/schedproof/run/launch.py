@@ -43,6 +43,11 @@ class Settings(ClusterOptions):
         return home / str(self.cluster_number) if self.cluster_number > 1 else home
 
     @property
+    def deployed(self) -> str:
+        """How candidates are deployed: as asked for, or as usual on its cluster."""
+        return self.deploy or self.kind.deploys[0]
+
+    @property
     def kind(self) -> ClusterKind:
         """The kind of its cluster.
 

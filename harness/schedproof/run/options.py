@@ -11,6 +11,10 @@ from typing import Any
 
 from schedproof.clusters.kinds import DEFAULT, KINDS, MEASURED
 
+_RATES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+_LEAST_RATE = 100e3
+"""Below, a cluster's own traffic counts for more."""
+
 CANDIDATE_HELP = "a candidate.yaml, its folder, or the name of a shipped candidate"
 
 
@@ -58,6 +62,18 @@ def shard(text: str) -> Shard:
     return Shard(int(found[1]), int(found[2]))
 
 
+def rate(text: str) -> float:
+    """The type of an option that is a number of bytes per second: "10M"."""
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,3})?)([kMG]?)", text)
+    bytes_per_second = float(found[1]) * _RATES[found[2]] if found else 0.0
+    if bytes_per_second < _LEAST_RATE:
+        raise argparse.ArgumentTypeError(
+            f"expected bytes per second, at least 100k, found {text}\n  fix: write one such as 10M (10,000,000, or 80 "
+            "Mbit/s)"
+        )
+    return bytes_per_second
+
+
 def minutes(text: str) -> float:
     """The type of an option that is a duration in minutes; up to a week, so that a slip of the keyboard is noticed."""
     try:
@@ -97,7 +113,7 @@ CLUSTER_OPTIONS = (
     Option("cluster-file", "FILE", "embedded, kind: a cluster definition instead of clusters/NAME.yaml", Path),
     Option("nodes", "N", "embedded, kind: the number of identical nodes", count),
     KUBERNETES,
-    Option("deploy", "MODE", "how candidates are deployed: process, pod (default on kind), or control-plane"),
+    Option("deploy", "MODE", "how candidates are deployed: process, pod (kind, existing), or control-plane (kind)"),
     Option(
         "keep-cluster",
         "",
@@ -124,6 +140,24 @@ CLUSTER_OPTIONS = (
         "existing: allow the run to delete the pods of a candidate that runs there already (spec.attached)",
         flag=True,
         default=False,
+    ),
+    Option(
+        "allow-load",
+        "RATE",
+        "existing: allow up to RATE bytes per second (such as 10M) between pods of the run, per node, to judge clauses "
+        "about real traffic",
+        rate,
+    ),
+    Option(
+        "registry",
+        "HOST/PATH",
+        "existing: where images are pushed to by this machine's Docker, and pulled from by the nodes (--deploy pod)",
+    ),
+    Option(
+        "python-image",
+        "REF",
+        "existing: an image with Python, for pods that send load, and as the base of pushed images (default: "
+        "python:3-slim)",
     ),
     Option("audit-log", "FILE", "existing: the apiserver's audit log, a file that this machine can read", Path),
     Option("callback-address", "ADDRESS", "existing: an address of this machine that the apiserver can reach"),

@@ -148,7 +148,6 @@ class RunRequest:
                 raise UsageError(f"no clauses of a profile {profile!r}", remedy=did_you_mean(profile, known))
         for candidate in self.candidates:
             self._check_kind(candidate)
-            self._check_readings(candidate)
             self._check_claims(candidate)
         names = sorted(candidate.name for candidate in self.candidates)
         if len(set(names)) < len(names):
@@ -164,14 +163,6 @@ class RunRequest:
                 f"{candidate.path}: {candidate.name} runs already (spec.attached), which none does in a cluster that "
                 f"the run starts (--cluster {self.settings.kind.name})",
                 remedy=f"name the cluster in which it runs: --cluster {' or '.join(fitting)} --kubeconfig FILE",
-            )
-
-    def _check_readings(self, candidate: Candidate) -> None:
-        kind = self.settings.kind
-        if "prometheus" in kind.options and self.settings.prometheus is None and candidate.needs_readings:
-            raise UsageError(
-                f"--cluster {kind.name} needs --prometheus: {candidate.name} queries it, or claims network",
-                remedy="--prometheus URL: of a Prometheus server that scrapes node_exporter on every node",
             )
 
     def _check_claims(self, candidate: Candidate) -> None:

@@ -94,7 +94,7 @@ class Session:
                     self._compile(candidate, cluster)
                     with self.progress.step(f"attaching {candidate.name}"):
                         self._trial = Trial(
-                            cluster, candidate, folder, settings.seed, settings.deploy, settings.effort,
+                            cluster, candidate, folder, settings.seed, settings.deployed, settings.effort,
                             keep_going=settings.keep_going,
                         )  # fmt: skip
                     result.soak = self._trial.soak

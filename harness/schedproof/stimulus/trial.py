@@ -217,7 +217,7 @@ class Trial:
         return Run(
             version=SCHEMA,
             candidate=RunCandidate.model_validate(self.candidate.as_dict()),
-            cluster=describe_cluster(self.cluster, self.candidate),
+            cluster=describe_cluster(self.cluster, self.candidate, self.attachment.deploy),
             seed=self.seed,
             versions={
                 "schedproof": __version__,
@@ -343,12 +343,12 @@ def _rules_of(candidate: Candidate, device: str) -> list[dict[str, Any]]:
     return [fill(rule.document(), values) for rule in network.rules] if network is not None else []
 
 
-def describe_cluster(cluster: Cluster, candidate: Candidate) -> RunCluster:
-    """Return the `cluster` of the header of a candidate's history."""
+def describe_cluster(cluster: Cluster, candidate: Candidate, deploy: str) -> RunCluster:
+    """Return the `cluster` of the header of a candidate's history; `deploy`: how its components run."""
     return RunCluster(
         name=cluster.name, minor=cluster.kubernetes, feature_gates=dict(cluster.feature_gates),
         nodes=list(cluster.nodes), device=cluster.device,
-        capabilities=sorted(cluster.capabilities), withheld=withheld(candidate, cluster.capabilities),
+        capabilities=sorted(cluster.capabilities), withheld=withheld(candidate, cluster.capabilities, deploy),
         scrape_interval=cluster.scrape_interval,
     )  # fmt: skip
 

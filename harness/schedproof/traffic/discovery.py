@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
+import statistics
 from collections.abc import Mapping, Sequence
 
 from schedproof.daemons.scrape import RECEIVED
@@ -11,6 +13,7 @@ from schedproof.foundation.errors import HostError, UsageError
 from schedproof.traffic.readings import NODE_LABEL, Reader
 
 _PREFERRED = "eth0"
+_LOOK_BACK = "5m"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +22,8 @@ class Known:
 
     device: str
     labels: Mapping[str, Mapping[str, str]]
+    scrape_interval: float = 15.0
+    """Seconds between samples of a series; a usual value if there are too few of them."""
 
 
 def discover(url: str, nodes: Sequence[str]) -> Known:
@@ -42,7 +47,11 @@ def discover(url: str, nodes: Sequence[str]) -> Known:
                     "URL/api/v1/query?query=up"
                 ),
             ) from error
-    return known_of(series, nodes, url)
+        known = known_of(series, nodes, url)
+        sampled = reader.sampled(f'{RECEIVED}{{device="{known.device}"}}[{_LOOK_BACK}]')
+    gaps = [after - before for times in sampled for before, after in itertools.pairwise(times)]
+    # The median: a scrape may have been lost.
+    return dataclasses.replace(known, scrape_interval=statistics.median(gaps)) if gaps else known
 
 
 def known_of(series: Sequence[tuple[Mapping[str, str], float]], nodes: Sequence[str], url: str) -> Known:

@@ -54,6 +54,10 @@ class Reader:
         """Return the current result of a query: labels and value of each series."""
         return [(dict(entry["metric"]), float(entry["value"][1])) for entry in self._server.custom_query(query)]
 
+    def sampled(self, query: str) -> list[list[float]]:
+        """Return when each series of a range selector was sampled, in seconds since the epoch."""
+        return [[float(moment) for moment, _ in entry["values"]] for entry in self._server.custom_query(query)]
+
     def metrics(self) -> set[str]:
         """Return the names of all metrics of which the server has samples; none if it does not respond."""
         import requests

@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import importlib
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -62,6 +63,7 @@ class EmbeddedCluster:
     namespace = NAMESPACE
     harness_user = bootstrap.harness_user()
     namespace_prefix = "sp"
+    largest_load = math.inf
     workload_image = "registry.k8s.io/pause:3.10"
     """Only a name: kwok simulates the containers."""
 

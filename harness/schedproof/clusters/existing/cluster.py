@@ -15,7 +15,16 @@ from schedproof.clusters import bootstrap
 from schedproof.clusters.api import Api, Manifest
 from schedproof.clusters.cluster import Identity, Rbac, SecondApiServer
 from schedproof.clusters.existing.access import read_access
-from schedproof.clusters.existing.survey import ExistingOptions, common_pause, explaining_refusals, survey
+from schedproof.clusters.existing.hosting import ExistingHosting, scheduler_image
+from schedproof.clusters.existing.pod_traffic import PodTraffic
+from schedproof.clusters.existing.relay import Relay, url_inside
+from schedproof.clusters.existing.survey import (
+    ExistingOptions,
+    common_pause,
+    explaining_refusals,
+    require_prometheus,
+    survey,
+)
 from schedproof.clusters.existing.sweep import RUN, sweep
 from schedproof.clusters.node_backup import NotingApi
 from schedproof.clusters.run_lease import RunLease
@@ -46,22 +55,27 @@ class ExistingCluster:
         options: the user's description of it.
         binaries: returns name to path of `binaries_for`, for a minor version of Kubernetes.
         logs: the folder for logs of processes on this machine.
+        readings: whether any candidate needs readings of the nodes' traffic.
 
     Raises:
         SchedproofError: it cannot be reached or used, or another run uses it. Nothing is left behind.
     """
 
     name = "existing"
-    hosting = None
-    scrape_interval = 15.0
-    """Unknown; it is only needed to send load."""
 
-    def __init__(self, options: ExistingOptions, binaries: Callable[[str], Mapping[str, Path]], logs: Path) -> None:
+    def __init__(
+        self,
+        options: ExistingOptions,
+        binaries: Callable[[str], Mapping[str, Path]],
+        logs: Path,
+        *,
+        readings: bool = True,
+    ) -> None:
         self._options = options
         self._run = secrets.token_hex(4)
         self.namespace = self.namespace_prefix = options.namespace_prefix
         self.callback_address = options.callback_address or _LOOPBACK
-        self.prometheus_url = options.prometheus.rstrip("/")
+        self.prometheus_url = self._prometheus_inside = options.prometheus.rstrip("/")
         self.audit_log = options.audit_log
         self.targets_servers: dict[str, TargetsServer] = {}
         self.timings: dict[str, float] = {}
@@ -69,11 +83,11 @@ class ExistingCluster:
         begin = time.monotonic()
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)
-            self._start(binaries, logs)
+            self._start(binaries, logs, readings=readings)
             undo.pop_all()
         self.timings["total"] = time.monotonic() - begin
 
-    def _start(self, binaries: Callable[[str], Mapping[str, Path]], logs: Path) -> None:
+    def _start(self, binaries: Callable[[str], Mapping[str, Path]], logs: Path, *, readings: bool) -> None:
         sandbox = Sandbox()
         self._closing.callback(sandbox.close)
         self._access = read_access(self._options.kubeconfig, self._options.context, sandbox.scratch)
@@ -82,12 +96,21 @@ class ExistingCluster:
         with explaining_refusals(self._access):
             found = survey(self._user, self._options)
         self.kubernetes, self.nodes, self.capabilities = found.kubernetes, found.nodes, found.capabilities
+        if readings:
+            require_prometheus(self._options, found.prometheus)
+        if readings and not self.prometheus_url:
+            (service,) = found.prometheus
+            relay = Relay(self._user, service)
+            self._closing.callback(relay.close)
+            self.prometheus_url, self._prometheus_inside = relay.url, url_inside(service)
         self.workload_image = common_pause(found.usable)
+        self.largest_load = self._options.allow_load or 0.0
         known = (
             discover(self.prometheus_url, self.nodes)
             if self.prometheus_url
             else Known("", {node: {} for node in self.nodes})
         )
+        self.scrape_interval = known.scrape_interval
         self.device, self.node_template = known.device, _template(found.usable[0], known.device)
         ports = Ports()
         self._closing.callback(ports.close)
@@ -105,7 +128,27 @@ class ExistingCluster:
             bootstrap.namespace(self._user, self.namespace)
             self.api, self.harness_user = self._harness()
         self.api.nodes, self.api.lease = self._options.allow_node_changes, lease
+        self.hosting = self._hosting(found.usable) if "real-pods" in self.capabilities else None
+        self._traffic = PodTraffic(
+            self.api, self.namespace, self.nodes, image=self._python_image, labels={RUN: self._run},
+            most=self.largest_load,
+        )  # fmt: skip
+        self._closing.callback(self._traffic.close)
         self._joined = SimulatedNodes(self.host, self.api, self._kwok_kubeconfig, self._run)
+
+    def _hosting(self, nodes: Sequence[Manifest]) -> ExistingHosting:
+        addresses = nodes[0]["status"].get("addresses") or ()
+        internal = next((entry["address"] for entry in addresses if entry["type"] == "InternalIP"), "")
+        options = self._options
+        return ExistingHosting(
+            self.api, self.namespace, self._run, registry=options.registry, python_image=options.python_image,
+            scheduler_image="" if options.own_scheduler else scheduler_image(nodes, self._user.version()),
+            service_address=internal if options.callback_address else "", prometheus_url=self._prometheus_inside,
+        )  # fmt: skip
+
+    def _python_image(self) -> str:
+        image = self._options.python_image
+        return self.hosting.load_image(image) if self.hosting is not None and self.hosting.builds else image
 
     def _harness(self) -> tuple[NotingApi, str]:
         """Return the connection of the harness, and its user.
@@ -159,8 +202,9 @@ class ExistingCluster:
     def advance_versions(self, version: int) -> int:  # noqa: ARG002 - the protocol's
         raise HostError("resourceVersions can only be advanced in the embedded cluster")
 
-    def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:  # noqa: ARG002 - the protocol's
-        raise HostError("traffic generation is not supported with --cluster existing")
+    def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:
+        # The nodes that joined are not machines.
+        self._traffic.set_rates({node: rate for node, rate in rates.items() if node in self.nodes}, direction)
 
     def scripted_metrics(self) -> ScriptedPrometheus:
         return self._scripted.take()

@@ -27,9 +27,9 @@ def _start(
     progress: Progress,
     logs: Path | None,
     *,
-    readings: bool = True,  # noqa: ARG001
+    readings: bool = True,
 ) -> ExistingCluster:
-    """See `Starter`. Its Prometheus is the user's."""
+    """See `Starter`. Its Prometheus is the user's, or the cluster's own."""
     from schedproof.binaries.resolve import paths
     from schedproof.clusters.existing.access import check_kubeconfig
     from schedproof.clusters.existing.cluster import ExistingCluster, binaries_for
@@ -45,17 +45,20 @@ def _start(
             described,
             lambda kubernetes: paths(binaries_for(described), kubernetes, options.binaries, progress),
             logs,
+            readings=readings,
         )
 
 
 def _described(options: ClusterOptions) -> ExistingOptions:
+    from schedproof.clusters.existing.hosting import PYTHON
     from schedproof.clusters.existing.survey import DEFAULT_PREFIX, ExistingOptions
 
     assert options.kubeconfig is not None
     return ExistingOptions(
         options.kubeconfig, options.prometheus or "", options.context or "",
         options.namespace_prefix or DEFAULT_PREFIX, options.allow_node_changes, options.audit_log,
-        options.callback_address or "", options.allow_restart,
+        options.callback_address or "", options.allow_restart, options.allow_load, options.registry or "",
+        options.python_image or PYTHON, "kube-scheduler" in options.binaries,
     )  # fmt: skip
 
 
@@ -63,7 +66,7 @@ def _described(options: ClusterOptions) -> ExistingOptions:
 def _surveyed(options: ClusterOptions) -> Iterator[Surveyed]:
     """See `ClusterKind.survey`. Nothing is changed."""
     from schedproof.clusters.existing.access import read_access
-    from schedproof.clusters.existing.survey import ADDED_BY, explaining_refusals, survey, touched
+    from schedproof.clusters.existing.survey import ADDED_BY, explaining_refusals, require_prometheus, survey, touched
 
     described = _described(options)
     with tempfile.TemporaryDirectory() as scratch:
@@ -75,7 +78,14 @@ def _surveyed(options: ClusterOptions) -> Iterator[Surveyed]:
                 f"the cluster at {access.url} (context {access.context}, {counted(len(found.nodes), 'usable node')})"
             )
             yield Surveyed(
-                where, api, found.kubernetes, found.nodes, found.capabilities, touched(described, access), ADDED_BY
+                where,
+                api,
+                found.kubernetes,
+                found.nodes,
+                found.capabilities,
+                touched(described, access),
+                ADDED_BY,
+                lambda: require_prometheus(described, found.prometheus),
             )
 
 
@@ -116,8 +126,8 @@ EXISTING = ClusterKind(
     "existing", _start,
     options=(
         "kubeconfig", "context", "prometheus", "namespace_prefix", "allow_node_changes", "allow_restart",
-        "audit_log", "callback_address",
+        "audit_log", "callback_address", "allow_load", "registry", "python_image",
     ),
-    check=_check, attaches=True, survey=_surveyed,
+    check=_check, deploys=("process", "pod"), attaches=True, survey=_surveyed,
     single="an existing cluster is one cluster: it cannot be shared", local=False,
 )  # fmt: skip

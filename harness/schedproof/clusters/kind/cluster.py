@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ from schedproof.clusters.simulated_nodes import SimulatedNodes
 from schedproof.clusters.spec import KindSpec, NodeSpec, machine_of
 from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import opened_host
+from schedproof.daemons.kubeconfig import cluster_of
 from schedproof.foundation.errors import HostError, SchedproofError
 from schedproof.foundation.private import make_private
 from schedproof.foundation.progress import Progress
@@ -61,6 +63,7 @@ class KindCluster:
     namespace = NAMESPACE
     harness_user = bootstrap.harness_user()
     namespace_prefix = "sp"
+    largest_load = math.inf
 
     def __init__(
         self,
@@ -197,7 +200,8 @@ class KindCluster:
         self.hosting = KindHosting(
             self._nodes.kind, self._nodes.control_plane, self._nodes.workers,
             service_address=self._addresses[self.nodes[0]],
-            apiserver_url=f"https://{service['spec']['clusterIP']}:443", python_image=self._images.python,
+            apiserver=cluster_of(f"https://{service['spec']['clusterIP']}:443", self._ca.read_bytes()),
+            prometheus_url=self.prometheus_url, python_image=self._images.python,
         )  # fmt: skip
 
     def identity(self, name: str, rbac: Rbac) -> Identity:

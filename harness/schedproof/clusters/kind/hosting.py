@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
+from typing import Any
 
 from schedproof.clusters.cluster import NAMESPACE
 from schedproof.clusters.kind.cli import KindCli, first_process
@@ -23,12 +24,16 @@ class KindHosting:
         control_plane: the name of its node.
         workers: the names of the other nodes.
         service_address: a node's address.
-        apiserver_url: as pods reach it.
+        apiserver: how pods reach it; see `Hosting`.
+        prometheus_url: as pods reach it.
         python_image: the base image for candidates' images.
     """
 
     namespace = NAMESPACE
     labels = MappingProxyType({"schedproof.dev/owned": "true"})
+    pulls = False
+    builds = True
+    scheduler_image = ""
 
     def __init__(
         self,
@@ -37,21 +42,24 @@ class KindHosting:
         workers: Sequence[str],
         *,
         service_address: str,
-        apiserver_url: str,
+        apiserver: Mapping[str, Any],
+        prometheus_url: str,
         python_image: str,
     ) -> None:
         self._kind = kind
         self._control_plane, *self._workers = (first_process(node) for node in (control_plane, *workers))
         self._loaded: set[str] = set()
         self.service_address = service_address
-        self.apiserver_url = apiserver_url
+        self.apiserver = apiserver
+        self.prometheus_url = prometheus_url
         self.python_image = python_image
         self.static_pods = KindStaticPods(control_plane)
 
-    def load_image(self, ref: str) -> None:
+    def load_image(self, ref: str) -> str:
         if ref not in self._loaded:
             self._kind.load([ref])
             self._loaded.add(ref)
+        return ref
 
     def servers(self) -> dict[str, int]:
         """See `schedproof.clusters.cluster.Cluster`; includes the control plane's own scheduler."""

@@ -15,7 +15,7 @@ from schedproof.daemons.daemon import Host
 from schedproof.foundation.deadlines import CONTAINER_ANSWERS
 from schedproof.foundation.errors import HostError
 
-_ENGINE = "schedproof.clusters.kind.traffic_engine"
+_ENGINE = "schedproof.traffic.traffic_engine"
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 

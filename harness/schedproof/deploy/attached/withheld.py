@@ -1,4 +1,6 @@
-"""What the harness cannot do with a scheduler that it did not start, and what would make it possible."""
+"""What the harness cannot do with a scheduler that it did not start, or that runs far away, and what would make it
+possible.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,28 @@ _NOT_OURS = "the harness does not start this scheduler, so {}"
 _UNSEEN = "its pods are not known: name them by spec.attached.workload or spec.attached.selector"
 
 
-def withheld(candidate: Candidate, capabilities: Collection[str]) -> dict[str, str]:
-    """Return by capability why it cannot be used with the candidate; nothing for one that the harness starts.
+_FAR = "its pods do not reach this machine, so {}: --callback-address ADDRESS"
 
-    `capabilities`: those of the cluster.
+
+def withheld(candidate: Candidate, capabilities: Collection[str], deploy: str) -> dict[str, str]:
+    """Return by capability why it cannot be used with the candidate; mostly nothing for one that the harness starts.
+
+    Args:
+        candidate: what is judged.
+        capabilities: those of the cluster.
+        deploy: how its components run, one of `deployer.DEPLOY_MODES`.
     """
     spec = candidate.spec
     if not isinstance(spec, AttachedSpec):
-        return {}
+        if deploy != "pod" or "hold-bindings" in capabilities:
+            return {}
+        return {
+            "scripted-metrics": _FAR.format("its readings cannot be chosen"),
+            "tap-candidate": _FAR.format("its calls do not lead through a proxy"),
+        }
     readings = _NOT_OURS.format("its readings are those of the cluster's own Prometheus, which cannot be chosen")
     found = {
         "configure-candidate": _NOT_OURS.format("its configuration cannot be tried: describe it as a plugin"),
-        "load": readings,
         "scripted-metrics": readings,
         "stop-candidate": _NOT_OURS.format("it cannot be held back until pods wait: its pods are replaced at once"),
         "tap-candidate": _NOT_OURS.format("its calls do not lead through a proxy: describe it as an extender"),

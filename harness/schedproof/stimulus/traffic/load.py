@@ -128,7 +128,8 @@ class LoadChanges:
         others = [node for node in among or self._nodes.names if node != quietest]
         quiet = _QUIETEST_REAL if packets and "real-pods" in self._trial.cluster.capabilities else _QUIETEST
         steps = [1 + n % 6 if packets else min(1 + n, ROTATIONS) for n in range(len(others))]
-        least = min(quiet / step**0.5, _LOUDEST / step ** max(steps, default=0))
+        loudest = min(_LOUDEST, self._trial.cluster.largest_load) if packets else _LOUDEST
+        least = min(quiet / step**0.5, loudest / step ** max(steps, default=0))
         return {quietest: least, **{node: least * step**n for node, n in zip(others, steps, strict=True)}}
 
     def await_burst(self) -> None:
