@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,22 @@ def await_shown(recorder: Recorder, name: str) -> None:
             raise NotYet("it is not shown")
 
     wait_for(probe, OBJECT_SHOWN, what=name, wake=recorder.changed)
+
+
+@pytest.mark.parametrize("rules", [True, False])
+def test_devices_are_watched_as_far_as_they_are_served(server: Storing, tmp_path: Path, rules: bool) -> None:
+    """DeviceTaintRules are not served by every minor version."""
+    devices = ["deviceclasses", "resourceslices", "resourceclaims", *(["devicetaintrules"] if rules else [])]
+    server.kinds["resource.k8s.io/v1"] = [{"name": name} for name in devices]
+    header = HEADER.model_copy(
+        update={
+            "candidate": HEADER.candidate.model_copy(update={"claims": {"features": ["dra"]}}),
+            "cluster": HEADER.cluster.model_copy(update={"capabilities": ["claimed-devices"]}),
+        }
+    )
+    with contextlib.closing(Recorder(Api(server.url, None), tmp_path / "run", header, None)):
+        begun = {thread.name.removeprefix("watch-") for thread in threading.enumerate()}
+    assert {name for name in begun if name.startswith(("device", "resource"))} == set(devices)
 
 
 def test_existing_objects_are_listed_and_later_events_are_watched(server: Storing, recorder: Recorder) -> None:

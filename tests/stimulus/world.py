@@ -139,6 +139,8 @@ class World:
     ) -> None:  # fmt: skip
         self.server = Storing()
         self.server.controllers["nodes"] = [self._taint_cordoned]
+        served = ("deviceclasses", "resourceslices", "resourceclaims")
+        self.server.kinds["resource.k8s.io/v1"] = [{"name": name} for name in served]
         self.add_namespace(NAMESPACE)
         self.cluster: Any = PlayedCluster(self.server, capabilities)
         self.attachment = PlayedAttachment()

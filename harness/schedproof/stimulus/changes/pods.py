@@ -364,13 +364,7 @@ class PodChanges:
         force = {**resources["requests"], resource: in_force}
         granted = {"allocatedResources": force, "resources": {**resources, "requests": force}}
         # The status is written first, so that the amount in force counts at every moment.
-        # The apiserver refuses to resize a pod whose status does not report the resources in force.
-        spec_of = {container["name"]: container for container in seen["spec"]["containers"]}
-        running = [
-            {"resources": spec_of[status["name"]]["resources"], **status}
-            for status in seen["status"]["containerStatuses"]
-        ]
-        changed: dict[str, Any] = {"containerStatuses": running}
+        changed: dict[str, Any] = {"containerStatuses": _in_force(seen)}
         # kwok writes no status for sidecars.
         statuses = changed.get(reported) or seen["status"].get(reported) or [{**_STATUS, "name": containers[0]["name"]}]
         changed[reported] = [
@@ -391,14 +385,9 @@ class PodChanges:
         """
         self._await_phase(pod, "Running")
         seen = self._api.get("pods", pod.name, pod.namespace)
-        spec_of = {container["name"]: container for container in seen["spec"]["containers"]}
-        running = [
-            {"resources": spec_of[status["name"]]["resources"], **status}
-            for status in seen["status"]["containerStatuses"]
-        ]
         force = {**seen["spec"]["resources"]["requests"], "cpu": in_force}
         granted = {"allocatedResources": force, "resources": {"requests": force}}
-        self.patch(pod, {"status": {"containerStatuses": running, **granted}}, "status")
+        self.patch(pod, {"status": {"containerStatuses": _in_force(seen), **granted}}, "status")
         self._await_version(pod, self.patch(pod, {"spec": {"resources": {"requests": {"cpu": asked}}}}, "resize"))
 
     def _await_phase(self, pod: Pod, phase: str) -> None:
@@ -502,6 +491,17 @@ class PodChanges:
         self.remove_finalizers(pods)
         self.delete(pods)
         return bool(pods)
+
+
+def _in_force(pod: Manifest) -> list[Manifest]:
+    """The statuses of a pod's containers, with the resources in force.
+
+    The apiserver refuses to resize a pod whose status does not report them.
+    """
+    spec_of = {container["name"]: container for container in pod["spec"]["containers"]}
+    return [
+        {"resources": spec_of[status["name"]]["resources"], **status} for status in pod["status"]["containerStatuses"]
+    ]
 
 
 def _units(resource: str, quantity: str) -> int:

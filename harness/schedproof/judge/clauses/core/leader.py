@@ -7,7 +7,7 @@ import math
 from schedproof.candidate.claims import LEADER_ELECTION
 from schedproof.history.acts import Election
 from schedproof.history.history import Attempt, History
-from schedproof.judge.clause import AUDIT, CUT_APISERVER, Clause
+from schedproof.judge.clause import AUDIT, CUT_APISERVER, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, gives, invalid, not_claimed
 
@@ -61,7 +61,7 @@ CLAUSES = (
     Clause(
         "core/leader", "Of two instances only the leader schedules; when it is paused, the other takes over for good.",
         "client-go: leaderelection; Kubernetes: Lease", judge_leader, needs=AUDIT | CUT_APISERVER,
-        features=frozenset({LEADER_ELECTION}),
+        features=frozenset({LEADER_ELECTION}), stands_on=STEERED,
         hint=(
             "Stand by until the lease is acquired, renew it from its own thread, and exit when it is lost."
         ),
