@@ -6,7 +6,6 @@ Here: on kind, a second scheduler as a Deployment, and the static pod of the con
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,8 @@ from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.run.launch import Settings
 from schedproof.run.session import Session
+
+from .users import restricted
 
 if TYPE_CHECKING:
     from conftest import Ended, Shell
@@ -60,11 +61,7 @@ class Attaching:
     @property
     def restricted(self) -> Path:
         """The kubeconfig of the user of clusters/attached-rbac.yaml."""
-        kubeconfig = json.loads(self.admin.read_text())
-        kubeconfig["users"][0]["user"]["token"] = self.api.token("schedproof-user", "schedproof")
-        path = self._folder / "restricted.kubeconfig"
-        path.write_text(json.dumps(kubeconfig))
-        return path
+        return restricted(self.api, self.admin, self._folder)
 
     def run(self, shell: Shell, attached: dict[str, Any], *options: str, kubeconfig: Path, name: str) -> Ended:
         spec = {"schedulerName": name, "attached": attached, "claims": {"features": ["priority"]}}

@@ -31,6 +31,8 @@ from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.run.launch import Settings
 from schedproof.run.session import Session
 
+from .users import restricted
+
 if TYPE_CHECKING:
     from conftest import Running, Shell
 
@@ -82,11 +84,7 @@ class Deployed:
     @property
     def restricted(self) -> Path:
         """The kubeconfig of the user of clusters/attached-rbac.yaml and deployed-rbac.yaml."""
-        kubeconfig = json.loads(self.admin.read_text())
-        kubeconfig["users"][0]["user"]["token"] = self.api.token("schedproof-user", "schedproof")
-        path = self._folder / "restricted.kubeconfig"
-        path.write_text(json.dumps(kubeconfig))
-        return path
+        return restricted(self.api, self.admin, self._folder)
 
     def described(self, name: str, folder: Path) -> Path:
         """Write the description of a reference whose image is on the nodes, and return its path."""

@@ -363,7 +363,7 @@ _Sources = Annotated[
 ]
 
 
-SET_FLAGS = frozenset(
+_SET_FLAGS = frozenset(
     {
         "authentication-kubeconfig", "authorization-kubeconfig", "bind-address", "cert-dir", "config", "kubeconfig",
         "leader-elect", "master", "secure-port", "v", "vmodule",
@@ -477,7 +477,7 @@ class PluginSpec(Mapped):
         for name in self.flags:
             if not re.fullmatch(r"[A-Za-z0-9][-.\w]*", name):
                 yield Wrong("malformed", "expected a flag's name", "write it without leading dashes", ("flags", name))
-        for name in sorted(self.flags.keys() & SET_FLAGS):
+        for name in sorted(self.flags.keys() & _SET_FLAGS):
             yield Wrong("contradiction", "set by the harness", "leave it out", ("flags", name))
 
 

@@ -374,13 +374,17 @@ class Attached:
     """
 
     def __init__(self, socket: Any) -> None:
+        from websocket import WebSocketException
+
         self._socket = socket
+        self._ended = (WebSocketException, OSError)
+        """What a connection raises that has ended, or that nothing comes from."""
         socket.settimeout(_CALL_SECONDS)
         self._pending = b""
 
     def send(self, data: bytes) -> None:
         """Write to its input; nothing happens if the container has ended."""
-        with contextlib.suppress(Exception):  # websocket-client raises various exceptions; `readline` shows the end
+        with contextlib.suppress(*self._ended):  # `readline` shows the end
             self._socket.send_binary(_INPUT + data)
 
     def readline(self) -> bytes:
@@ -388,7 +392,7 @@ class Attached:
         while b"\n" not in self._pending:
             try:
                 frame = self._socket.recv()
-            except Exception:
+            except self._ended:
                 return b""
             data = frame if isinstance(frame, bytes) else frame.encode()
             if not data or data[:1] == _STATUS:
@@ -399,7 +403,7 @@ class Attached:
         return line + b"\n"
 
     def close(self) -> None:
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(*self._ended):
             self._socket.close(timeout=1)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -214,7 +214,7 @@ def device_of(result: Manifest) -> DeviceId:
     return result["driver"], result["pool"], result["device"]
 
 
-def devices_of(slices: Sequence[Manifest], rules: Sequence[Manifest] = ()) -> list[Device]:
+def devices_of(slices: Sequence[Manifest], rules: Collection[Manifest] = ()) -> list[Device]:
     """The devices of a pool's slices, with the taints that DeviceTaintRules add to their own."""
     counters: Amounts = {
         (spec(slice_)["driver"], spec(slice_)["pool"]["name"], each["name"], name): parse_quantity(counter["value"])

@@ -85,7 +85,7 @@ class Inventory:
         """All devices of usable pools: devices of other pools cannot be allocated."""
         for found in self.pools().values():
             if is_usable(found):
-                yield from devices_of(found, tuple(self.rules.values()))
+                yield from devices_of(found, self.rules.values())
 
     def pools(self) -> dict[tuple[str, str], list[Manifest]]:
         """The slices of each pool, by driver and name."""
@@ -96,8 +96,8 @@ class Inventory:
 
     def published(self) -> dict[DeviceId, Device]:
         """All devices of ResourceSlices."""
-        rules = tuple(self.rules.values())
-        return {device.id: device for found in self.pools().values() for device in devices_of(found, rules)}
+        found = (device for slices in self.pools().values() for device in devices_of(slices, self.rules.values()))
+        return {device.id: device for device in found}
 
     def use(self, *, beside: str = "") -> Use:
         """What is allocated to claims, apart from the claim with this `namespace/name`."""
