@@ -156,7 +156,7 @@ def test_planted_defects_are_caught(shell: Shell, about: str) -> None:
 @pytest.mark.kind
 @pytest.mark.usefixtures("docker_left_as_found")
 def test_an_extender_is_judged_on_kind(shell: Shell) -> None:
-    clauses = ("--clause=core/binds", "--clause=core/fit-cpu", "--clause=network/least-traffic")
+    clauses = ("--clause=core/binds", "--clause=core/fit-cpu", "--clause=network/flip")
     options = ("--cluster=kind", "--report=report", *clauses)
     ended = shell.schedproof("run", "least-traffic-extender", *options, deadline=KIND_ENDS)
     assert ended.code == 0, ended.printed

@@ -144,7 +144,8 @@ class PreferenceProbes:
             if spare and (self._was_blurred(phase, seen) or self._was_late([pod], time.time() - begin)):
                 left, spare = left + 1, spare - 1
             elif chosen not in right and time.monotonic() < self._recovered_by:
-                until(self._recovered_by)
+                self.ask_until(self._last_asked(), list(self._load.phases[phase]))
+                self._rest_until_recovered()
                 left = count + _AFRESH
             elif chosen not in right and self._begins_anew(apart=apart, doubted=doubted):
                 left, doubted = count + _AFRESH, False
@@ -345,24 +346,21 @@ class PreferenceProbes:
         """Create pods until the claimed time to recover is over or the preference is back; return whether it is back.
 
         It is back after as many right answers in a row as a random choice does not give. A choice without readings can
-        be the same each time, and right by chance: `seek` then waits until the claimed time is over. If it does not
-        come back,
-        no pods are created at the end, for as long as a placement may count, so that earlier placements excuse no
-        later answer.
+        be the same each time, and right by chance: `seek` then goes on asking until the claimed time is over.
+
+        If it does not come back, no pods are created at the end, for as long as a placement may count, so that earlier
+        placements excuse no later answer.
         """
         claimed = self._load.claims.recovers_within or 0.0
         due = self._recovered_by = time.monotonic() + claimed
-        placements, counting = OwnPlacements(self._trial), self._load.claims.counting
-        last = due - counting if placements.may_count and counting < claimed else due
+        last = self._last_asked()
         load = self._load.phases[phase]
         quietest = min(load, key=lambda node: load[node])
         in_a_row = 0
         while in_a_row < self._chance.probes(1):
             self.keep_apart()
             if time.monotonic() >= last:
-                if last < due:
-                    until(due)
-                    placements.wait()
+                self._rest_until_recovered()
                 break
             pod = self._pods.create("recovery", role="recovery", phase=phase, cpu="100m")
             self._expect.wait_bound([pod], Deadline(RECOVERY, max(0.0, due - time.monotonic()), _CLAIMED))
@@ -371,6 +369,18 @@ class PreferenceProbes:
             # A pod that is deleted before it is bound may have been decided, and may count.
             self._recorder.placed_at = self._recorder.now()
         return in_a_row == self._chance.probes(1)
+
+    def _last_asked(self) -> float:
+        """When to create the last pod before the claimed time to recover is over, on the monotonic clock."""
+        claimed, counting = self._load.claims.recovers_within or 0.0, self._load.claims.counting
+        rests = OwnPlacements(self._trial).may_count and counting < claimed
+        return self._recovered_by - (counting if rests else 0.0)
+
+    def _rest_until_recovered(self) -> None:
+        """Wait until the claimed time to recover is over, and no placement counts."""
+        if self._last_asked() < self._recovered_by:
+            until(self._recovered_by)
+            OwnPlacements(self._trial).wait()
 
     def outlast_back_off(self) -> None:
         """Let an outage continue while the pauses between the candidate's queries grow, as far as that can matter.
