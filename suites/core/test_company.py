@@ -250,11 +250,13 @@ def test_anti_affinity_symmetry(case: Case) -> None:
 def test_affinity_namespaces(case: Case) -> None:
     """Terms without namespaces, with names of namespaces, or with a selector of some or all; of new and of bound pods.
 
-    A namespace is relabelled after its labels have decided once. A pod is the first of its group only if its term
-    covers its own namespace.
+    After its labels have decided once, a namespace is relabelled, and another one is deleted and created again with
+    other labels. A pod is the first of its group only if its term covers its own namespace.
     """
     unzoned, pool = zones(case, EAST, ALSO_EAST, WEST)
-    red, blue, late = case.objects.namespaces(red={"team": "red"}, blue={"team": "blue"}, late={"team": "none"})
+    red, blue, late, again = case.objects.namespaces(
+        red={"team": "red"}, blue={"team": "blue"}, late={"team": "none"}, again={"team": "former"}
+    )
     here = case.trial.namespace
     own = {"matchLabels": {"kubernetes.io/metadata.name": here}}
     case.pods.neighbour(EAST, "db", namespace=red)
@@ -280,8 +282,13 @@ def test_affinity_namespaces(case: Case) -> None:
             {"key": "no-such", "operator": "DoesNotExist"},
         ]
     }  # fmt: skip
+    former = case.pods.neighbour(WEST, "returned", namespace=again)
     case.expect_bound(pods("beside", together(term("relabelled", namespaceSelector=by_team("none")))))
+    case.expect_bound(pods("beside", together(term("returned", namespaceSelector=by_team("former")))))
     case.objects.namespaces(late={"team": "late"})
+    case.delete([former])
+    case.objects.namespace_again(again, {"team": "latter"})
+    case.pods.neighbour(WEST, "returned", namespace=again)
     red_ones: list[dict[str, Any]] = [
         {"namespaces": [red]}, {"namespaceSelector": by_team("red")}, {"namespaceSelector": {}},
         {"namespaces": [red, blue]}, {"namespaces": [blue], "namespaceSelector": by_team("red", "green")},
@@ -301,6 +308,7 @@ def test_affinity_namespaces(case: Case) -> None:
     for meant in red_ones:
         case.expect_bound(pods("beside", together(term("db", **meant))))
     case.expect_bound(pods("beside", together(term("relabelled", namespaceSelector=by_team("late")))))
+    case.expect_bound(pods("beside", together(term("returned", namespaceSelector=by_team("latter")))))
     for meant in others:
         case.expect_bound(pods("beside", apart(term("db", **meant)), **{HOST: EAST}))
     case.expect_bound([case.pod("guarded", labels={"app": "web"}, nodeSelector={HOST: EAST})])
@@ -308,6 +316,7 @@ def test_affinity_namespaces(case: Case) -> None:
     case.expect_bound([first(f"group-{number}", meant) for number, meant in enumerate(groups)])
     nowhere = [pod for meant in others for pod in pods("away", together(term("db", **meant)))]
     nowhere += pods("away", together(term("relabelled", namespaceSelector=by_team("none"))))
+    nowhere += pods("away", together(term("returned", namespaceSelector=by_team("former"))))
     nowhere += [first("alone", {"namespaces": [red]}), first("alone", {"namespaceSelector": by_team("red")})]
     nowhere.append(first("alone", {}, {"namespaces": [red]}))
     nowhere += [pod for meant in red_ones for pod in pods("away", apart(term("db", **meant)), **{HOST: EAST})]

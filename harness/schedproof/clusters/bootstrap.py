@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from schedproof.clusters.api import Api, Manifest
@@ -23,12 +24,12 @@ SCHEDULER_RBAC = Rbac(
 _RBAC_GROUP = "rbac.authorization.k8s.io"
 
 
-def namespace(api: Api, name: str) -> None:
+def namespace(api: Api, name: str, labels: Mapping[str, str] = MappingProxyType({})) -> None:
     """Create a namespace with its default ServiceAccount, so that pods can be created at once.
 
     The ServiceAccount controller would create the account later, and admission rejects pods until then.
     """
-    api.create_or_keep("namespaces", {"metadata": {"name": name, "labels": {"schedproof.dev/owned": "true"}}})
+    api.create_or_keep("namespaces", {"metadata": {"name": name, "labels": {**labels, "schedproof.dev/owned": "true"}}})
     api.create_or_keep("serviceaccounts", {"metadata": {"name": "default"}}, name)
 
 

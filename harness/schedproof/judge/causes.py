@@ -268,7 +268,9 @@ def _turn(cause: Cause, waiting: Mapping[str, int], places: Mapping[str, int]) -
         return 3, -follows, kind, first
     if _is_basic(cause, waiting) or follows > len(cause.verdicts):
         return 1, kind, tuple(_RULES).index(cause.about) if cause.kind == "rule-ignored" else 0, -follows, first
-    return 2, -follows, kind, first
+    # A clause of its own says more than one about the whole run.
+    of_run = all(CATALOGUE[clause].last for clause in cause.clauses)
+    return 2, -follows, int(of_run), kind, first
 
 
 def _is_basic(cause: Cause, waiting: Mapping[str, int]) -> bool:

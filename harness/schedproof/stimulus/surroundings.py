@@ -58,10 +58,10 @@ class Surroundings:
         nodes = (self._cluster.api.get("nodes", name) for name in self._cluster.nodes)
         return all(resource in node["status"].get("allocatable", {}) for node in nodes)
 
-    def namespace(self, name: str) -> None:
-        """Create a namespace for pods, unless it is there."""
+    def namespace(self, name: str, labels: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Create a namespace for pods, with these labels, unless it is there."""
         api, world = self._cluster.api, self._world
-        bootstrap.namespace(api, name)
+        bootstrap.namespace(api, name, labels)
         metadata = {"labels": dict(world.namespace.labels), "annotations": dict(world.namespace.annotations)}
         if any(metadata.values()):
             api.merge("namespaces", name, {"metadata": metadata})
