@@ -372,3 +372,16 @@ class Exclusion(Mapped):
     """what fails, and why it is accepted"""
     link: Annotated[Text, Such("https://example.com/issues/1")] | None = None
     """where it is being worked on"""
+    until: (
+        Annotated[
+            Text,
+            matching(
+                r"20\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])",
+                "expected a day",
+                "write year, month and day, such as 2027-06-30",
+            ),
+            Such("2027-06-30"),
+        ]
+        | None
+    ) = None
+    """the last day on which it counts: in later runs, the clause fails"""

@@ -73,7 +73,8 @@ def check(candidate: Candidate) -> Iterator[str]:
     for warning in _warnings(candidate):
         yield f"  warning: {warning}"
     for exclusion in candidate.exclusions:
-        yield f"  excluded: {exclusion.clause} ({exclusion.reason})"
+        until = f", until {exclusion.until}" if exclusion.until is not None else ""
+        yield f"  excluded: {exclusion.clause} ({exclusion.reason}{until})"
     durations = Durations()
     jobs = choose_jobs([(candidate, clause) for clause in CATALOGUE], durations)
     yield f"  a run is {expect([(candidate, clause.id) for clause in claimed], durations).text(jobs)}"

@@ -27,10 +27,12 @@ from schedproof.run.options import (
     BENCH_OPTIONS,
     CANDIDATE_HELP,
     CLUSTER_OPTIONS,
+    CONFORMANCE,
     DRY_RUN,
     JOBS,
     MINUTES,
     OPTIONS,
+    RELEASE,
     REPEAT,
     RESUME,
     SINCE,
@@ -106,6 +108,10 @@ _COMMANDS = {
         "merge": (
             "join the reports of the shards of a run, for example of a CI matrix",
             "schedproof merge shard-1 shard-2 shard-3 --report merged",
+        ),
+        "verify": (
+            "verify a conformance report, by the evidence of its run",
+            "schedproof verify conformance.yaml --evidence schedproof-results/TIME",
         ),
         "compare": (
             "compare two runs: which failures are fixed, new, or still there",
@@ -187,7 +193,7 @@ def command_line() -> argparse.ArgumentParser:
         add_options(
             what.add_argument, prefix="", options=[option for option in OPTIONS if option not in CLUSTER_OPTIONS]
         )
-        add_options(what.add_argument, prefix="", options=(DRY_RUN, REPEAT, RESUME, SINCE, WATCH))
+        add_options(what.add_argument, prefix="", options=(CONFORMANCE, DRY_RUN, RELEASE, REPEAT, RESUME, SINCE, WATCH))
         _add_verbosity(running)
 
     soaking = command("soak", _soak, _SOAK_EXIT_CODES)
@@ -210,6 +216,16 @@ def command_line() -> argparse.ArgumentParser:
     )
     _add_verbosity(judge)
 
+    add_options(judge.add_argument, prefix="", options=(CONFORMANCE,))
+
+    verifying = command(
+        "verify", _verify, "exit codes: 0 verified; 1 refused; 2 wrong input; 3 not proved: no evidence was given"
+    )
+    verifying.add_argument("file", type=Path, metavar="FILE", help="what `--conformance FILE` has written")
+    verifying.add_argument(
+        "--evidence", type=Path, metavar="DIR", help="report folder of its run, or the folder of the candidate in it"
+    )
+
     merge = command("merge", _merge, _EXIT_CODES)
     merge.add_argument(
         "folders", nargs="+", type=Path, metavar="DIR", help="report folder of a run with --shard; one for each shard"
@@ -221,8 +237,8 @@ def command_line() -> argparse.ArgumentParser:
 
     comparing = command("compare", _compare, "exit codes: 0 no new failures; 1 new failures; 2 wrong input")
     for name, text in (
-        ("before", "the earlier run's folder, or its report.json"),
-        ("after", "the later run's folder, or its report.json"),
+        ("before", "the earlier run's folder, its report.json, or its conformance report"),
+        ("after", "the later run's, likewise"),
     ):
         comparing.add_argument(name, type=Path, metavar="REPORT", help=text)
 
@@ -260,7 +276,7 @@ def command_line() -> argparse.ArgumentParser:
     migrate.add_argument("file", type=Path, metavar="FILE", help="a KubeSchedulerConfiguration")
 
     schema = command("schema", _schema)
-    files = ("candidate", "cluster", "workload", "report", "soak", "bench", "history")
+    files = ("candidate", "cluster", "workload", "report", "soak", "bench", "history", "conformance")
     schema.add_argument("file", choices=files, metavar="FILE", help=f"one of {', '.join(files)} (one line of it)")
 
     candidates = command("candidates", _candidates)
@@ -326,19 +342,25 @@ def _soak(arguments: argparse.Namespace) -> int:
 
 
 def _judge(arguments: argparse.Namespace) -> int:
-    from schedproof.cli.judge import judge_again
+    from schedproof.cli.saved.judge import judge_again
 
     return judge_again(arguments)
 
 
+def _verify(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.saved.conformance import verify_report
+
+    return verify_report(arguments)
+
+
 def _merge(arguments: argparse.Namespace) -> int:
-    from schedproof.cli.judge import merge_shards
+    from schedproof.cli.saved.judge import merge_shards
 
     return merge_shards(arguments)
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from schedproof.cli.compare import compare
+    from schedproof.cli.saved.compare import compare
 
     return compare(arguments)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.cli.output import say
+from schedproof.cli.saved.conformance import check_publishing, publish, to_publish
 from schedproof.foundation.console import open_console, tell
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import SchedproofError, UsageError
@@ -31,6 +32,7 @@ def run_suites(arguments: argparse.Namespace) -> int:
             f"--clause {own[0]}: a test of your own is run by pytest; this command tries the catalogue's clauses",
             remedy=f"pytest --sched-candidate=CANDIDATE --sched-clause={own[0]}",
         )
+    check_publishing(arguments)
     from schedproof.report.run.changes import load_report
 
     # Read before anything is started: this run is compared with it.
@@ -70,9 +72,10 @@ def _minors(text: str | None) -> tuple[str, ...]:
 
 def _run_across(arguments: argparse.Namespace, minors: tuple[str, ...], since: Report | None) -> int:
     """A run on each minor version, with the same seed, and a report with all of them."""
-    if arguments.watch or arguments.repeat != 1:
+    if arguments.watch or arguments.repeat != 1 or arguments.conformance is not None:
         raise UsageError(
-            "--watch and --repeat run on one version of Kubernetes", remedy="leave them out, or name one version"
+            "--watch, --repeat and --conformance are for one version of Kubernetes",
+            remedy="leave them out, or name one version",
         )
     from schedproof.report.minors.across import Across
 
@@ -184,12 +187,17 @@ def _run_once(
         lambda name: getattr(arguments, name.replace("-", "_")), arguments.candidates, Path.cwd()
     )
     request = dataclasses.replace(request, only=only, untried=untried)
+    if arguments.conformance is not None:
+        request = to_publish(request, arguments.release)
     if request.settings.kind.survey is not None or arguments.dry_run:
         _tell_scope(request, dry_run=arguments.dry_run)
     if arguments.dry_run:
         return EXIT_PASSED, None
     jobs = arguments.jobs or _jobs(request)
-    return run_request(request, verbosity=arguments.verbosity, jobs=jobs, kept=kept, since=since)
+    code, result = run_request(request, verbosity=arguments.verbosity, jobs=jobs, kept=kept, since=since)
+    if arguments.conformance is not None and result is not None and code not in (EXIT_ERROR, EXIT_INTERRUPTED):
+        publish(result, arguments.conformance)
+    return code, result
 
 
 def _tell_scope(request: RunRequest, *, dry_run: bool) -> None:

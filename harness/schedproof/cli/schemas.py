@@ -15,6 +15,7 @@ from schedproof.clusters.spec import cluster_schema
 from schedproof.documents.json_schema import Schema, document_schema
 from schedproof.history.saved import history_schema
 from schedproof.judge.claimable import CLAIMABLE
+from schedproof.report.conformance.document import ConformanceReport
 from schedproof.run.document import Report
 from schedproof.run.leaks import SoakSamples
 
@@ -24,6 +25,7 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = MappingProxyType(
         "report": lambda: document_schema(Report, "report.json"),
         "soak": lambda: document_schema(SoakSamples, "soak.json"),
         "bench": lambda: document_schema(BenchDocument, "bench.json"), "history": history_schema,
+        "conformance": lambda: document_schema(ConformanceReport, "a conformance report", field="apiVersion"),
     }
 )  # fmt: skip
 """The schemas of files that users write, and of files of a run. That of a history describes a line."""

@@ -36,10 +36,10 @@ def schema_of(model: type[Mapped]) -> Schema:
     return {"title": title, **_inlined(whole, definitions), "description": description}
 
 
-def document_schema(model: type[pydantic.BaseModel], file: str) -> Schema:
-    """The JSON Schema of a file that a command writes."""
+def document_schema(model: type[pydantic.BaseModel], file: str, *, field: str = "schema") -> Schema:
+    """The JSON Schema of a file that a command writes, whose `field` names its schema."""
     whole = model.model_json_schema(schema_generator=DocumentedSchema)
-    return {"$schema": DRAFT, **whole, "title": f"{file} ({whole['properties']['schema']['const']})"}
+    return {"$schema": DRAFT, **whole, "title": f"{file} ({whole['properties'][field]['const']})"}
 
 
 class DocumentedSchema(GenerateJsonSchema):

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from schedproof.candidate.reading import CandidateKind
 from schedproof.history.faults import Fault, Line
 from schedproof.history.record import Model, Number, OfCase, Record
 
@@ -21,10 +22,8 @@ class RunCandidate(Model):
     model_config = ConfigDict(extra="allow")
 
     name: str
-    kind: str
-    """`extender`, `controller`, `plugin` or `attached`; the field of that name has the descriptor's settings for the
-    kind.
-    """
+    kind: CandidateKind
+    """The field of that name has the descriptor's settings for the kind."""
     scheduler_name: str = Field(validation_alias="schedulerName", serialization_alias="schedulerName")
     path: str
     """The folder of its candidate.yaml."""
@@ -94,6 +93,8 @@ class Run(Record, kind="run"):
     seed: int
     versions: dict[str, Any]
     """Versions of the harness, of Kubernetes and of the other programs."""
+    machine: dict[str, str | int] = Field(default_factory=dict)
+    """The harness's machine: `architecture`, `processors`, `memory` (bytes), `kernel`. Missing in older histories."""
     users: Users
     rbac: Rights | None = None
     """Missing in older histories."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import datetime
 import functools
 import itertools
 import math
@@ -408,6 +409,11 @@ class History:
     def seen_before(self, rv: int) -> Seen:
         """The newest revisions that the candidate is shown to have seen before revision `rv`."""
         return Seen(*self._index.seen_before(rv, self._end))
+
+    @property
+    def day(self) -> str:
+        """When the run began, in UTC: 2027-06-30."""
+        return datetime.datetime.fromtimestamp(self.run.epoch, datetime.UTC).date().isoformat()
 
     @functools.cached_property
     def exclusions(self) -> tuple[Exclusion, ...]:

@@ -86,6 +86,24 @@ def load_records(folder: Path) -> Sequence[Record]:
     return records
 
 
+def load_first(folder: Path) -> acts.Run:
+    """Read the first record of a saved history, which describes the run.
+
+    Raises:
+            UsageError: it is not a history, or of a schema that this version does not know.
+    """
+    path = folder / FILE
+    try:
+        with path.open("rb") as file:
+            fields = _parse(file.readline())
+        found = read_record(fields)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: {error}", remedy=_DAMAGED) from error
+    if not isinstance(found, acts.Run) or found.version != SCHEMA:
+        raise UsageError(f"{path}: not a history of schema {SCHEMA}", remedy="judge it with the version that wrote it")
+    return found
+
+
 def _parse(line: bytes) -> dict[str, Any]:
     fields = json.loads(line)
     if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str) or "at" not in fields:

@@ -126,9 +126,18 @@ def _judge(history: History, clause_id: str) -> Verdict:
     if finding.outcome != "failed" and (lacks := next(history.of(Unsupported, clause_id), None)) is not None:
         return unsupported(clause, lacks)
     verdict = _verdict(clause, finding.outcome, finding.summary, finding.code, evidence=finding.evidence)
-    exclusion = next((e for e in history.exclusions if e.clause == clause_id), None)
+    return _beside_exclusion(history, verdict)
+
+
+def _beside_exclusion(history: History, verdict: Verdict) -> Verdict:
+    """The verdict, if candidate.yaml excludes its clause."""
+    exclusion = next((e for e in history.exclusions if e.clause == verdict.clause), None)
     if exclusion is None:
         return verdict
+    if exclusion.until is not None and history.day > exclusion.until:
+        if verdict.outcome != "failed":
+            return verdict
+        return verdict.model_copy(update={"summary": f"its exclusion ended on {exclusion.until}: {verdict.summary}"})
     if verdict.outcome == "failed":
         summary = f"excluded ({exclusion.reason}): {verdict.summary}"
         return verdict.model_copy(update={"outcome": "excluded", "summary": summary})

@@ -232,6 +232,17 @@ DRY_RUN = Option(
 )
 """For the command line only."""
 
+CONFORMANCE = Option(
+    "conformance",
+    "FILE",
+    "write what a project publishes about its scheduler, with an attestation and a badge beside it",
+    Path,
+)
+"""For the command line only."""
+
+RELEASE = Option("release", "VERSION", "with --conformance: the version in the report: a tag, a commit, or a digest")
+"""For the command line only."""
+
 SINCE = Option("since", "REPORT", "also list failures that are fixed, new, or still there since this earlier run", Path)
 """For the command line only."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import platform
 import time
 from collections import Counter
@@ -224,6 +225,12 @@ class Trial:
                 "python": platform.python_version(),
                 **self.cluster.versions(),
                 **self.attachment.versions,
+            },
+            machine={
+                "architecture": platform.machine(),
+                "processors": len(os.sched_getaffinity(0)),
+                "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+                "kernel": platform.release(),
             },
             users=Users(
                 candidate=self.attachment.users,

@@ -37,6 +37,7 @@ from schedproof.documents.model import (
     Text,
     Written,
     Wrong,
+    checked,
     existing,
     matching,
     plain,
@@ -55,6 +56,8 @@ _LONGEST_NAME = 52
 """Characters of the names of a candidate and its process together: with a prefix, they fit in a label value (63)."""
 
 _KIND = "KubeSchedulerConfiguration"
+_MOVING = frozenset({"latest", "main", "master", "head", "dev", "nightly", "edge", "stable"})
+"""Names that stand for another version from time to time."""
 
 
 def _scheduler_config(value: Any, info: ValidationInfo) -> Any:
@@ -233,6 +236,34 @@ class Settings(Camel):
             yield wrong._replace(at=("claims", "features", *wrong.at))
 
 
+def is_fixed(version: str) -> bool:
+    """Whether a version stands for the same program tomorrow."""
+    return version.lower() not in _MOVING
+
+
+def _named_version(text: str) -> Iterator[Wrong]:
+    if not is_fixed(text):
+        yield Wrong("malformed", f"{shown(text)} is another version tomorrow", "name a tag, a commit, or a digest")
+
+
+@dataclasses.dataclass(frozen=True)
+class Implementation(Mapped):
+    """The scheduler, as a published report names it (`--conformance`)."""
+
+    organization: Annotated[Text, Such("example")]
+    """who publishes it"""
+    project: Annotated[Text, Such("quiet-scheduler")]
+    """its name"""
+    url: Annotated[
+        Text,
+        matching(r"https?://\S+", "expected a URL", "such as https://example.com/quiet-scheduler"),
+        Such("https://example.com/quiet-scheduler"),
+    ]
+    """where it is found"""
+    version: Annotated[Text, checked(_named_version), Such("v1.2.0")] | None = None
+    """a tag, a commit, or a digest; `--release` of a run replaces it"""
+
+
 @dataclasses.dataclass(frozen=True)
 class Metadata(Mapped):
     name: Annotated[
@@ -246,6 +277,8 @@ class Metadata(Mapped):
         Field(title="lower-case letters, digits, dashes; at most 53"),
     ]
     """its name in reports; objects are named after it"""
+    implementation: Annotated[Implementation, Such("{organization: example, project: ..., url: ...}")] | None = None
+    """what a published report says it is"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -265,6 +298,8 @@ class Candidate(Settings):
     name: str
     path: Path
     """Its candidate.yaml, absolute."""
+    implementation: Implementation | None = None
+    """What a published report says it is."""
     claimed_window: float | None = None
     """The window (seconds) in candidate.yaml, if the candidate is tested with another; see `with_window`."""
 
@@ -350,7 +385,8 @@ def load_candidate(path: Path, *, known: Claimable | None = None) -> Candidate:
     context = Reading.of(document, known)
     found = read(CandidateFile, document, problems, context=context)
     settings = {field.name: getattr(found.spec, field.name) for field in dataclasses.fields(Settings)}
-    candidate = Candidate(name=found.metadata.name, path=file.absolute(), **settings)
+    about = found.metadata
+    candidate = Candidate(name=about.name, implementation=about.implementation, path=file.absolute(), **settings)
     learn_secrets(candidate)
     return candidate
 

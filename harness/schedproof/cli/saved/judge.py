@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.cli.output import say
+from schedproof.cli.saved.conformance import publish, require_place
 from schedproof.foundation.console import open_console
 from schedproof.foundation.private import new_results
 
@@ -19,10 +20,14 @@ def judge_again(arguments: argparse.Namespace) -> int:
     from schedproof.report.run.outputs import write_files
     from schedproof.run.rejudge import rejudge
 
+    if arguments.conformance is not None:
+        require_place(arguments.conformance)
     result = rejudge(arguments.folder)
     if arguments.report is not None:
         # A killed run has left its histories, and no report.
         write_files(dataclasses.replace(result, folder=arguments.report))
+    if arguments.conformance is not None:
+        publish(result, arguments.conformance)
     return _report(result, arguments.report or arguments.folder, arguments.verbosity)
 
 

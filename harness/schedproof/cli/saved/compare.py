@@ -10,7 +10,9 @@ from schedproof.foundation.exit_codes import EXIT_FAILED, EXIT_PASSED
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """Print the changes; return 1 if there are new failures."""
+    """Print the changes between two runs, or two conformance reports; return 1 if there are new failures."""
+    if {file.suffix for file in (arguments.before, arguments.after)} <= {".yaml", ".yml"}:
+        return _compare_published(arguments)
     from schedproof.report.run.changes import changes, describe_changes, load_report
 
     found = changes(load_report(arguments.before), load_report(arguments.after))
@@ -23,3 +25,12 @@ def compare(arguments: argparse.Namespace) -> int:
         for line in describe_changes(changed):
             say(line)
     return EXIT_FAILED if any(changed.new for changed in found) else EXIT_PASSED
+
+
+def _compare_published(arguments: argparse.Namespace) -> int:
+    from schedproof.report.conformance.changes import describe, newly_failed
+    from schedproof.report.conformance.verification import load_conformance
+
+    before, after = load_conformance(arguments.before), load_conformance(arguments.after)
+    say(*describe(before, after))
+    return EXIT_FAILED if newly_failed(before, after) else EXIT_PASSED

@@ -1,0 +1,1 @@
+"""Commands about runs that have ended: judge, merge, compare, verify."""
