@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.errors import CandidateError
-from schedproof.report.run.github import append_summary
+from schedproof.report.run.github import annotate, append_summary
 
 from ..judge.verdicts import verdict_of
 from .run_example import NAME, result
@@ -62,3 +63,20 @@ def test_text_of_a_candidate_is_escaped(tmp_path: Path, monkeypatch: pytest.Monk
     assert not [line for line in lines if line.startswith(("# ", "- item"))]
     assert "<img" not in file.read_text().replace("\\<img", "")
     assert "[a]" not in file.read_text().replace("\\[a", "")
+
+
+def test_each_cause_is_an_annotation_on_github_actions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = result()
+    nasty = "100%\n::error::forged"
+    run.candidates[NAME].verdicts = [verdict_of("core/binds", "required", "failed", nasty, code="infeasible-node")]
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    annotate(run)
+    assert not capsys.readouterr().out
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    annotate(run)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == sum(len(tested.causes) for tested in run.candidates.values())
+    assert all(re.match(r"::(error|warning) file=[^,:]+,title=[^,:]+::", line) for line in lines)
+    assert "100%25%0A::error::forged" in lines[0]

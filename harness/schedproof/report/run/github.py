@@ -1,4 +1,4 @@
-"""Writes the summary of a job on GitHub Actions: Markdown, appended to the file that the runner names."""
+"""What a run tells GitHub Actions: a summary of the job, as Markdown, and an annotation for each cause."""
 
 from __future__ import annotations
 
@@ -27,6 +27,26 @@ def append_summary(result: RunResult) -> None:
             file.write("\n".join([*_lines(result), ""]))
     except OSError as error:
         tell(f"cannot write the job's summary to {name}: {error.strerror}")
+
+
+def annotate(result: RunResult) -> None:
+    """Print a workflow command for each cause, which the runner shows as an annotation; nothing elsewhere."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    for name, tested in result.candidates.items():
+        for cause in tested.causes[:_MOST]:
+            file, title = _property(str(tested.candidate.path)), _property(f"{name}: {cause.title}")
+            level = "error" if any(verdict.fails_run for verdict in cause.verdicts) else "warning"
+            print(f"::{level} file={file},title={title}::{_command(cause.text)}", flush=True)  # noqa: T201
+
+
+def _command(text: str) -> str:
+    """Escape a value of a workflow command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _command(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _lines(result: RunResult) -> Iterator[str]:

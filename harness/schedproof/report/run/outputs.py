@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from schedproof.foundation.disk import writing_report
-from schedproof.report.run.github import append_summary
+from schedproof.report.run.github import annotate, append_summary
 from schedproof.report.run.html import write_html
 from schedproof.report.run.json_files import write_json
 from schedproof.report.run.junit import write_junit
@@ -22,7 +22,7 @@ def outputs(verbosity: int | None = None, since: Report | None = None) -> list[H
         verbosity: of the terminal: -1 (quiet), 0 or 1; None if pytest's own terminal reports.
         since: the report of an earlier run, with which the terminal compares this run.
     """
-    files = [_at_end(write) for write in (write_json, write_html, write_junit, append_summary)]
+    files = [_at_end(write) for write in (write_json, write_html, write_junit, append_summary, annotate)]
     return files if verbosity is None else [*files, LiveReport(verbosity, since)]
 
 
