@@ -12,7 +12,7 @@ from http import HTTPStatus
 from schedproof.candidate.claims import Claims
 from schedproof.history.acts import NodesLoad, Reading, RunCluster, Unseen
 from schedproof.history.history import History, TestPod
-from schedproof.history.observations import Admission
+from schedproof.history.observations import Admission, PrometheusQuery
 from schedproof.judge.clause import CHANGE_NODES, HOLD_BINDINGS, IDLE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.evidence import Decision, Evidence, Pattern
@@ -443,6 +443,8 @@ def _query_trouble(history: History, case: str, pod: TestPod) -> str:
     """
     begin, _ = history.span(case)
     asked = queries(history, case)
+    if not asked and any(history.of(PrometheusQuery)):
+        return "; it sent no query to Prometheus while this was tried"
     if asked and asked[-1].fault == "hang":
         return "; it sent no more queries to Prometheus after a request without a response: requests need a timeout"
     outages = [outage for outage in history.outages("prometheus", case) if outage.begin <= pod.at]
