@@ -32,7 +32,7 @@ from schedproof.judge.claimable import CLAIMABLE
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "candidate.md").read_text()
 EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-EXTENDER, CONTROLLER, PLUGIN, STOCK, ATTACHED = EXAMPLES
+EXTENDER, CONTROLLER, PLUGIN, STOCK, ATTACHED, RELEASED = EXAMPLES
 
 MINIMAL = """\
 apiVersion: schedproof/v1
@@ -57,6 +57,10 @@ def furnished(folder: Path) -> Path:
     (folder / "networktraffic").mkdir()
     (folder / "Dockerfile").touch()
     (folder / "scheduler").touch()
+    kinds = ("Namespace", "CustomResourceDefinition", "ClusterRole")
+    manifests = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}} for kind in kinds]
+    for name in ("release.yaml", "queues.yaml"):
+        (folder / name).write_text(yaml.safe_dump_all(manifests))
     return folder
 
 
@@ -243,6 +247,13 @@ files: {x.yaml: text} | .files | missing-placeholder | {files}/x.yaml
 install: [nowhere] | .install[0] | no-such-file        | relative to
 install: [] | .install | wrong-type          | such as
 install: crds | .install | wrong-type          | ["crds"]
+install: [1] | .install[0] | wrong-type          | - release.yaml
+install: [{from: nowhere}] | .install[0].from | no-such-file        | relative to
+install: {from: nowhere} | .install.from | no-such-file        | relative to
+install: {kinds: [Namespace]} | .install.from | missing-field       | from: [release.yaml]
+install: {form: nowhere} | .install.form | unknown-field       | did you mean from
+install: {from: candidate.yaml, kinds: [Candidat]} | .install.kinds[0] | unknown-value       | did you mean Candidate
+install: {from: candidate.yaml, kinds: Candidate} | .install.kinds | wrong-type          | ["Candidate"]
 processes: [{command: [a]}] | .processes[0].name | missing-field       | such as `name:
 processes: [{name: side}] | .processes[0].command | missing-field       | such as `command:
 processes: [{name: Side, command: [a]}] | .processes[0].name | malformed           | such as
@@ -635,7 +646,7 @@ def test_a_window_that_is_not_passed_on_cannot_be_changed(folder: Path, text: st
 
 
 def test_all_fields_of_the_other_kinds_are_read(folder: Path) -> None:
-    controller, plugin_, stock, attached = (load(folder, text) for text in EXAMPLES[1:])
+    controller, plugin_, stock, attached = (load(folder, text) for text in EXAMPLES[1:5])
     assert isinstance(controller.spec, ControllerSpec)
     assert controller.spec.ready == "/readyz"
     assert controller.rbac.rules[1].document() == {

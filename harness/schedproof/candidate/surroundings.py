@@ -197,7 +197,7 @@ Files = Annotated[Mapping[str, _Content], checked(_wrong_file_names), Such('{con
 """The files that a program gets: name to text, in which placeholders are not yet replaced."""
 
 
-def _manifests(text: Any) -> Any:
+def manifest_path(text: Any) -> Any:
     """The absolute path of a file or folder of manifests."""
     if not isinstance(text, Written) or not text.strip():
         return text
@@ -213,16 +213,12 @@ def _manifests(text: Any) -> Any:
     return path
 
 
-Manifests = Annotated[
-    Listed[
-        Annotated[
-            Path,
-            BeforeValidator(_manifests),
-            WithJsonSchema({"title": "file, or folder", "type": "string", "pattern": r"\S"}),
-        ]
-    ],
-    Such("[crds/, queue.yaml]"),
+ManifestPath = Annotated[
+    Path,
+    BeforeValidator(manifest_path),
+    WithJsonSchema({"title": "file, or folder", "type": "string", "pattern": r"\S"}),
 ]
+Manifests = Annotated[Listed[ManifestPath], Such("[crds/, queue.yaml]")]
 
 _PROCESS_NAME = matching(
     r"[a-z]([-a-z0-9]*[a-z0-9])?", "expected lower-case letters, digits and dashes", "such as quota-controller"

@@ -23,6 +23,7 @@ from schedproof.candidate.scheduler_config import (
 from schedproof.candidate.score_weights import Share, own_share
 from schedproof.candidate.surroundings import Scoring
 from schedproof.deploy.executable import program_problem
+from schedproof.deploy.install import survey
 from schedproof.documents.problems import DescriptorError, Place, Problem
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.catalogue import CATALOGUE
@@ -70,6 +71,7 @@ def check(candidate: Candidate) -> Iterator[str]:
     ]
     if unclaimed:
         yield f"  could also be claimed: {', '.join(unclaimed)}"
+    yield from (f"  {line}" for line in survey(candidate))
     for warning in _warnings(candidate):
         yield f"  warning: {warning}"
     for exclusion in candidate.exclusions:

@@ -97,7 +97,8 @@ class Attachment:
         """The line of all its components to the apiserver, if it can be cut and there are taps."""
         self._installed = AppliedObjects(cluster.api, mine="foreign-objects" not in cluster.capabilities)
         self._cleanup.callback(self._installed.remove)
-        install(self._installed, candidate.install, cluster.namespace)
+        namespace = {"namespace": cluster.namespace}
+        install(self._installed, candidate.install, cluster.namespace, namespace)
         self._attached: AttachedScheduler | None = None
         """The candidate itself, if it runs already."""
         own = f"candidate-{candidate.name}"
@@ -152,6 +153,7 @@ class Attachment:
         """The KubeSchedulerConfiguration of the last start of a scheduler."""
         self._values = {
             **candidate.own_values(),
+            **namespace,
             **({"prometheus": prometheus_url} if prometheus_url else {}),
             "device": cluster.device,
             **self._deployer.values,

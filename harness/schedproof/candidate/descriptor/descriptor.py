@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from schedproof.candidate.claims import Claims, Exclusion
 from schedproof.candidate.descriptor.features import wrong_features
 from schedproof.candidate.descriptor.inheritance import read_inherited
+from schedproof.candidate.installed import Install
 from schedproof.candidate.kinds import (
     AttachedSpec,
     ControllerSpec,
@@ -24,7 +25,7 @@ from schedproof.candidate.kinds import (
 from schedproof.candidate.placeholders import CERTIFICATES, placeholders_in
 from schedproof.candidate.profiles import Claimable
 from schedproof.candidate.reading import KINDS, CandidateKind, Reading
-from schedproof.candidate.surroundings import Files, ImageSpec, Manifests, ProcessSpec, RbacSpec, Scoring, WorldSpec
+from schedproof.candidate.surroundings import Files, ImageSpec, ProcessSpec, RbacSpec, Scoring, WorldSpec
 from schedproof.documents.durations import format_duration
 from schedproof.documents.model import (
     Anything,
@@ -124,9 +125,9 @@ class Settings(Camel):
     """
     processes: Annotated[Listed[ProcessSpec], Such("{name: quota-controller, command: [...]}")] = ()
     """what it needs beside its scheduler, such as a controller: started before it, in this order"""
-    install: Manifests = ()
+    install: Install = ()
     """manifests that the cluster has before it starts (definitions, namespaces, queues), in this order. A folder is
-    taken file by file, or built by kustomize
+    taken file by file, or built by kustomize. `{from: release.yaml, kinds: [...]}` applies the named kinds only
     """
     world: WorldSpec = dataclasses.field(default_factory=WorldSpec)
     """what pods, nodes and namespaces must have so that the candidate takes effect"""
