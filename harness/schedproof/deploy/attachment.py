@@ -40,6 +40,7 @@ from schedproof.deploy.deployer import DeployMode, Served
 from schedproof.deploy.extender_tls import ExtenderTls
 from schedproof.deploy.install import install
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
+from schedproof.deploy.plugin_build.program import program_of
 from schedproof.deploy.record import Recording, discard
 from schedproof.deploy.running import RunningComponents
 from schedproof.foundation.deadlines import CALL_RECORDED
@@ -220,6 +221,9 @@ class Attachment:
     @property
     def versions(self) -> Mapping[str, str]:
         """Its versions as far as they are seen, by name."""
+        spec = self.candidate.spec
+        if isinstance(spec, PluginSpec) and (program := program_of(spec)):
+            return {self.candidate.name: str(program)}
         return {} if self._attached is None else self._attached.versions
 
     def _identity(self, name: str, rbac: Rbac, *, tapped: bool) -> Identity:
