@@ -40,7 +40,7 @@ def go_program(modules: str) -> bytes:
         ("mod\tk8s.io/kubernetes\tv1.36.3\th1:=\n", "v1.36.3"),
         ("dep\tk8s.io/kubernetes\tv1.13.0\n=>\tk8s.io/kubernetes\tv1.35.2\th1:=\n", "v1.35.2"),
         ("dep\tk8s.io/api\tv0.0.0\n=>\tk8s.io/api\tv0.35.1\th1:=\n", "v1.35.1"),
-        ("mod\tk8s.io/kubernetes\t(devel)\nbuild\t-ldflags=-X k8s.io/component-base/version.gitVersion=v1.7.2", "v1.7.2"),
+        ("mod\tk8s.io/kubernetes\t(d)\nbuild\t-ldflags=-X k8s.io/component-base/version.gitVersion=v1.7.2", "v1.7.2"),
         ("mod\texample.com/scheduler\tv1.2.3\n", None),
         ("dep\tk8s.io/kubernetes\tv0.0.0-2025\n", None),
     ],

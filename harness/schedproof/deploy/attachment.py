@@ -28,7 +28,7 @@ from schedproof.candidate.scheduler_config import (
 from schedproof.candidate.start_errors import explain_start
 from schedproof.candidate.surroundings import ProcessSpec, RbacSpec
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
-from schedproof.clusters.cluster import Identity, Rbac, Site
+from schedproof.clusters.cluster import Identity, NamespacedRules, Rbac, Site
 from schedproof.clusters.objects import AppliedObjects
 from schedproof.daemons.kubeconfig import redirected, server_of
 from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
@@ -109,7 +109,7 @@ class Attachment:
         else:
             # A compiled scheduler needs kube-scheduler's rights in addition to its own; other kinds get their own only.
             more = SCHEDULER_RBAC if isinstance(candidate.spec, PluginSpec) else Rbac()
-            self._own = self._identity(own, _declared(rbac, more), tapped=tapped)
+            self._own = self._identity(own, _declared(rbac, more, namespace), tapped=tapped)
         self._scheduler: Identity | None = None
         if isinstance(candidate.spec, ExtenderSpec):
             self._scheduler = self._identity(f"scheduler-{candidate.name}", SCHEDULER_RBAC, tapped=tapped)
@@ -120,7 +120,7 @@ class Attachment:
             process.name: self._own
             if process.rbac is None
             else self._identity(
-                f"candidate-{candidate.name}-{process.name}", _declared(process.rbac, Rbac()), tapped=tapped
+                f"candidate-{candidate.name}-{process.name}", _declared(process.rbac, Rbac(), namespace), tapped=tapped
             )
             for process in self.programs
         }
@@ -516,13 +516,18 @@ def _second_instance(candidate: Candidate) -> ProcessSpec | None:
         return None
     return ProcessSpec(
         command=spec.command, workdir=spec.workdir, env=spec.env, ready=spec.ready, name="second--instance",
-        rbac=candidate.rbac, files=candidate.files,
+        rbac=candidate.rbac, files=candidate.files, ports=spec.ports,
     )  # fmt: skip
 
 
-def _declared(rbac: RbacSpec, more: Rbac) -> Rbac:
+def _declared(rbac: RbacSpec, more: Rbac, values: Mapping[str, str]) -> Rbac:
     rules = [rule.document() for rule in rbac.rules]
-    return Rbac((*rbac.cluster_roles, *more.cluster_roles), (*rules, *more.rules), more.system_roles)
+    roles = [
+        NamespacedRules(fill(role.namespace, values), tuple(rule.document() for rule in role.rules))
+        for role in rbac.roles
+    ]  # fmt: skip
+    cluster_roles = (*rbac.cluster_roles, *more.cluster_roles)
+    return Rbac(cluster_roles, (*rules, *more.rules), more.system_roles, (*roles, *more.roles))
 
 
 def _indent(text: str) -> str:
