@@ -219,8 +219,7 @@ rbac: {rules: [{verbs: [a], resources: [b], nonResourceURLs: [/c]}]} | .rbac.rul
 rbac: {rules: [{verb: [get]}]}   | .rbac.rules[0].verb | unknown-field       | mean verbs?
 rbac: {roles: [{rules: [{verbs: [get], resources: [a],apiGroups: [b]}]}]} | .rbac.roles[0].namespace | missing-field | a
 rbac: {roles: [{namespace: a}]} | .rbac.roles[0].rules | missing-field       | leases
-rbac: {roles: [{namespace: "{a}", rules: []}]} | .rbac.roles[0].namespace | malformed           | {{a}}
-rbac: {roles: [{namespace: a, rules: [{verbs: [b], nonResourceURLs: [/c]}]}]} | .rbac.roles[0].rules[0] | contradiction | .
+rbac: {roles: [{namespace: a,rules: [{verbs: [b],nonResourceURLs: [/]}]}]} | .rbac.roles[0].rules[0] | contradiction | .
 rbac: {clusterRoles: [1]}        | .rbac.clusterRoles[0] | wrong-type          | quote it: "1"
 image: {}                        | .image             | missing-field       | dockerfile or ref
 image: {ref: "a b"}              | .image.ref         | malformed           | localhost/

@@ -30,9 +30,8 @@ def test_rules_for_a_namespace_are_bound_in_that_namespace_only(tmp_path: Path) 
     bootstrap.identity(api, "demo", Rbac(roles=roles), directory=tmp_path, server="https://a", ca=None)
 
     bound = [(manifest, namespace) for resource, manifest, namespace in api.made if resource == "rolebindings"]
-    rules = {
-        manifest["metadata"]["name"]: manifest["rules"] for kind, manifest, _ in api.made if kind == "clusterroles"
-    }
+    made = [manifest for resource, manifest, _ in api.made if resource == "clusterroles"]
+    rules = {role["metadata"]["name"]: role["rules"] for role in made}
     assert [namespace for _, namespace in bound] == ["kube-system", "other"]
     assert [rules[manifest["roleRef"]["name"]] for manifest, _ in bound] == [[RULE], [RULE]]
     assert {manifest["roleRef"]["kind"] for manifest, _ in bound} == {"ClusterRole"}

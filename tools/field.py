@@ -1,0 +1,412 @@
+"""Fetches, builds and judges the schedulers of fixtures/field, and writes docs/field.md: `make field`.
+
+Each code base has a folder in build/field, with its modules (from the Go module proxy, by their pinned versions), the
+programs that are built of them, and what `schedproof run` reported. What is there is not made again: an interrupted
+call goes on where it was, and an interrupted run too (`--resume`). What a proxy refuses is recorded and not worked
+around.
+
+Each run adds a line to fixtures/field/results.jsonl. The page is written from the lines of the versions that are
+pinned now; a clause that had several outcomes is told as such. A failure is published as a finding once field.yaml
+says of it what happens, where the cause is, how it is reproduced with kubectl alone, and who is right. Until then the
+page lists it as not yet understood.
+
+    make field                                        all configurations, everything that each claims
+    make field ARGS='tas --clause extender/prioritize-range --seed 1'
+    make field ARGS=--table                           writes the page only
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import pydantic
+import yaml
+from pages import write_table
+
+from schedproof.binaries.build import go_environment
+from schedproof.binaries.goversion import GoVersion
+from schedproof.binaries.lock import load
+from schedproof.binaries.toolchain import obtain
+from schedproof.foundation.progress import ConsoleProgress
+
+ROOT = Path(__file__).resolve().parent.parent
+FIELD = ROOT / "fixtures" / "field"
+RESULTS = FIELD / "results.jsonl"
+PAGE = ROOT / "docs" / "field.md"
+WORK = ROOT / "build" / "field"
+_OLDEST_GO = GoVersion.parse("1.21")
+_FLAGS = ("-mod=mod", "-trimpath", "-buildvcs=false")
+_ENDED = (0, 1, 3)
+"""Exit codes of a run whose report counts: passed, failed, unproved."""
+
+
+class Part(pydantic.BaseModel):
+    """A mapping of field.yaml, whose fields have dashes."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, alias_generator=lambda name: name.replace("_", "-"))
+
+
+Module = Annotated[str, pydantic.Field(pattern=r"^[^@\s]+@v\d[^@\s]*$")]
+
+
+class Build(Part):
+    """A program: the module that it is built of, by the name of its folder, and its package."""
+
+    module: str
+    package: str
+
+
+class CodeBase(Part):
+    """What is fetched and built for one or more configurations.
+
+    Attributes:
+        minor: the minor version of Kubernetes that its go.mod names.
+        modules: by the name of the folder that each is copied to.
+        builds: programs by their names.
+        replaces: by module, further replacements in its go.mod.
+        refused: modules that it needs and that the proxy does not serve.
+    """
+
+    name: str
+    title: str
+    minor: str
+    modules: dict[str, Module]
+    builds: dict[str, Build] = {}
+    replaces: dict[str, dict[str, Module]] = {}
+    refused: tuple[Module, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        return WORK / self.name
+
+    @property
+    def pinned(self) -> str:
+        """The module that it is named by, with its version."""
+        return next(iter(self.modules.values()))
+
+
+class Promise(Part):
+    """What a project promises, where it does, and whether clauses judge it."""
+
+    says: str
+    source: pydantic.HttpUrl
+    judged: bool
+
+
+class Finding(Part):
+    """A failure that is understood.
+
+    Attributes:
+        clause: that failed.
+        says: what happens.
+        cause: a link to the line of theirs.
+        steps: how it is reproduced with kubectl alone.
+        right: who is: `clause`, or `scheduler` if it is the harness that has to change.
+    """
+
+    clause: str
+    says: str
+    cause: pydantic.HttpUrl
+    steps: str
+    right: str
+
+
+class Configuration(Part):
+    """A candidate of a code base. `kubernetes`: what it is judged on, if the candidate does not say it by its pins."""
+
+    name: str
+    code_base: str
+    kubernetes: str = ""
+    promises: tuple[Promise, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+class Field(Part):
+    """fixtures/field/field.yaml."""
+
+    code_bases: tuple[CodeBase, ...]
+    configurations: tuple[Configuration, ...]
+
+    def of(self, configuration: Configuration) -> CodeBase:
+        return next(base for base in self.code_bases if base.name == configuration.code_base)
+
+
+class Result(pydantic.BaseModel):
+    """One run, a line of results.jsonl.
+
+    Attributes:
+        module: what was judged, with its version.
+        versions: of the harness and of Kubernetes.
+        outcomes: by clause.
+        codes: by clause, why it did not pass.
+        build_seconds: of its programs, on this machine.
+        judge_seconds: of the run.
+        error: why nothing could be judged.
+    """
+
+    configuration: str
+    module: str
+    seed: int = 0
+    versions: dict[str, str] = {}
+    outcomes: dict[str, str] = {}
+    codes: dict[str, str] = {}
+    build_seconds: float = 0
+    judge_seconds: float = 0
+    error: str = ""
+
+
+def read_field() -> Field:
+    return Field.model_validate(yaml.safe_load((FIELD / "field.yaml").read_text()))
+
+
+def read_results() -> list[Result]:
+    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
+    return [Result.model_validate_json(line) for line in lines]
+
+
+# -- fetch and build
+
+
+class RefusedError(Exception):
+    """A module cannot be fetched, or a program cannot be built."""
+
+
+class Go:
+    """Go in the folder of a code base; what it prints is in a log there."""
+
+    def __init__(self, base: CodeBase) -> None:
+        base.folder.mkdir(parents=True, exist_ok=True)
+        self._go = obtain(_OLDEST_GO, load().go, ConsoleProgress())
+        self._folder = base.folder
+
+    def run(self, *arguments: str, cwd: Path) -> str:
+        temporary = self._folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        env = go_environment(self._go, cwd=cwd, temporary=temporary)
+        done = subprocess.run(
+            [str(self._go.path), *arguments], cwd=cwd, env=env, capture_output=True, text=True, check=False
+        )
+        (self._folder / "go.log").write_text(f"{' '.join(arguments)}\n{done.stdout}{done.stderr}")
+        if done.returncode:
+            said = done.stderr.strip() or done.stdout.strip()
+            raise RefusedError(f"go {' '.join(arguments[:2])} failed in {self._folder.name}: {said[-600:]}")
+        return done.stdout
+
+
+def fetch(base: CodeBase, go: Go) -> None:
+    """Copy the modules of a code base to sources/NAME, where they can be changed."""
+    for name, module in base.modules.items():
+        target, done = base.folder / "sources" / name, base.folder / "sources" / f"{name}.fetched"
+        if done.exists() and done.read_text() == module:
+            continue
+        shutil.rmtree(target, ignore_errors=True)
+        # Outside of any module, so that no go.mod has a say.
+        found = json.loads(go.run("mod", "download", "-json", module, cwd=base.folder))
+        shutil.copytree(found["Dir"], target, copy_function=shutil.copyfile)
+        for old, new in base.replaces.get(name, {}).items():
+            go.run("mod", "edit", f"-replace={old}={new}", cwd=target)
+        done.write_text(module)
+
+
+def build(base: CodeBase, go: Go) -> float:
+    """Build the programs that are not there yet; return the seconds that all of them took."""
+    if base.refused and base.builds and not _replaced(base):
+        raise RefusedError(f"the module proxy does not serve {', '.join(base.refused)}")
+    took: dict[str, float] = {}
+    for name, program in base.builds.items():
+        recipe = hashlib.sha256(json.dumps([program.model_dump(), base.modules, base.replaces, _FLAGS]).encode())
+        made, record = base.folder / "bin" / name, base.folder / "bin" / f"{name}.json"
+        known = json.loads(record.read_text()) if record.exists() and made.exists() else {}
+        if known.get("recipe") != recipe.hexdigest():
+            begin = time.monotonic()
+            go.run("build", *_FLAGS, "-o", str(made), program.package, cwd=base.folder / "sources" / program.module)
+            known = {"recipe": recipe.hexdigest(), "seconds": round(time.monotonic() - begin, 1)}
+            record.write_text(json.dumps(known))
+        took[name] = known["seconds"]
+    return sum(took.values())
+
+
+def _replaced(base: CodeBase) -> bool:
+    """Whether each module that is refused is replaced by another version."""
+    known = {old for module in base.replaces.values() for old in module}
+    return all(module.partition("@")[0] in known for module in base.refused)
+
+
+def lay_out(configuration: Configuration, base: CodeBase) -> Path:
+    """The folder of a candidate, beside which its sources and programs are."""
+    folder = base.folder / "candidates" / configuration.name
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(FIELD / configuration.name, folder)
+    for name in ("sources", "bin"):
+        (base.folder / name).mkdir(exist_ok=True)
+        (folder / name).symlink_to(Path("..") / ".." / name, target_is_directory=True)
+    return folder
+
+
+# -- judge
+
+
+def judge(configuration: Configuration, base: CodeBase, options: argparse.Namespace) -> Result:
+    """Fetch, build and run a configuration, or go on with the run of its seed."""
+    head = Result(configuration=configuration.name, module=base.pinned, seed=options.seed)
+    try:
+        go = Go(base)
+        fetch(base, go)
+        seconds = build(base, go)
+    except RefusedError as error:
+        return head.model_copy(update={"error": str(error)})
+    candidate = lay_out(configuration, base)
+    selection = [f"--{name}={value}" for name in ("clause", "profile") for value in getattr(options, name)]
+    key = hashlib.sha256(json.dumps(sorted(selection)).encode()).hexdigest()[:8]
+    report = base.folder / "reports" / f"{configuration.name}-{options.seed}-{key}"
+    argv = [str(Path(sys.executable).with_name("schedproof")), "run"]
+    if (report / "report.json").exists():
+        argv += ["--resume", str(report)]
+    else:
+        shutil.rmtree(report, ignore_errors=True)
+        minor = [f"--kubernetes={configuration.kubernetes}"] if configuration.kubernetes else []
+        argv += [str(candidate), f"--report={report}", f"--seed={options.seed}", "--jobs=1", *minor, *selection]
+    begin = time.monotonic()
+    code = subprocess.run(argv, check=False).returncode
+    took = time.monotonic() - begin
+    if code not in _ENDED or not (report / "report.json").exists():
+        return head.model_copy(update={"error": f"`schedproof run` ended with {code}", "build_seconds": seconds})
+    return _result(head, json.loads((report / "report.json").read_text()), seconds, took)
+
+
+def _result(head: Result, report: dict[str, Any], build_seconds: float, judge_seconds: float) -> Result:
+    run, (candidate,) = report["run"], report["candidates"]
+    built = build_seconds + run["timings"].get(f"build {candidate['name']}", 0)
+    tried = [one for one in candidate["clauses"] if one["outcome"] not in ("not-claimed", "skipped")]
+    return head.model_copy(
+        update={
+            "versions": {
+                name: run["versions"][name] for name in ("schedproof", "kubernetes") if name in run["versions"]
+            },
+            "outcomes": {one["clause"]: one["outcome"] for one in tried},
+            "codes": {one["clause"]: one.get("code", "") for one in tried if one["outcome"] != "passed"},
+            "build_seconds": round(built, 1),
+            "judge_seconds": round(run.get("seconds") or judge_seconds, 1),
+            "error": candidate.get("error", ""),
+        }
+    )
+
+
+# -- the page
+
+
+def table(field: Field, results: Sequence[Result]) -> str:
+    """The part of docs/field.md that is written: what was judged, what was promised, and what did not pass."""
+    current = {
+        one.name: [each for each in results if (each.configuration, each.module) == (one.name, field.of(one).pinned)]
+        for one in field.configurations
+    }
+    return "\n".join(
+        [
+            *_judged(field, current), "", "### Promises", "", *_promised(field), "", "### What did not pass", "",
+            *_failures(field, current), "",
+        ]
+    )  # fmt: skip
+
+
+def _judged(field: Field, current: dict[str, list[Result]]) -> Iterator[str]:
+    yield (
+        "| configuration | code base | Kubernetes of its go.mod | judged on | tried | passed | failed | invalid "
+        "| build, min | judge, min | seeds |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    for one in field.configurations:
+        base, runs = field.of(one), [run for run in current[one.name] if run.outcomes]
+        count = collections.Counter(outcome for outcomes in _outcomes(runs).values() for outcome in outcomes)
+        cells = [f"`{one.name}`", f"{base.title}, `{base.pinned}`", base.minor]
+        if runs:
+            last = runs[-1]
+            cells += [last.versions.get("kubernetes", ""), str(len(_outcomes(runs)))]
+            cells += [str(count[outcome]) for outcome in ("passed", "failed", "invalid")]
+            cells += [
+                _minutes(max(run.build_seconds for run in runs)),
+                _minutes(sum(run.judge_seconds for run in runs)),
+            ]
+            cells.append(", ".join(str(run.seed) for run in runs))
+        else:
+            why = f"not served: `{', '.join(base.refused)}`" if base.refused and not _replaced(base) else "not yet"
+            cells += [why, *[""] * 7]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.1f}"
+
+
+def _outcomes(runs: Sequence[Result]) -> dict[str, list[str]]:
+    """By clause, the different outcomes that it had."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        for clause, outcome in run.outcomes.items():
+            if outcome not in found.setdefault(clause, []):
+                found[clause].append(outcome)
+    return found
+
+
+def _promised(field: Field) -> Iterator[str]:
+    yield "| configuration | promise | judged |"
+    yield "|---|---|---|"
+    for one in field.configurations:
+        for promise in one.promises:
+            yield f"| `{one.name}` | [{promise.says}]({promise.source}) | {'yes' if promise.judged else 'not yet'} |"
+
+
+def _failures(field: Field, current: dict[str, list[Result]]) -> Iterator[str]:
+    yield "| configuration | clause | outcome | reason | finding |"
+    yield "|---|---|---|---|---|"
+    for one in field.configurations:
+        understood = {finding.clause: finding for finding in one.findings}
+        codes = {clause: code for run in current[one.name] for clause, code in run.codes.items()}
+        for clause, outcomes in sorted(_outcomes(current[one.name]).items()):
+            if outcomes != ["passed"]:
+                told = _finding(understood[clause]) if clause in understood else "not yet understood"
+                code = f"`{codes[clause]}`" if codes.get(clause) else ""
+                yield f"| `{one.name}` | `{clause}` | {', then '.join(outcomes)} | {code} | {told} |"
+
+
+def _finding(finding: Finding) -> str:
+    return f"{finding.says} ([cause]({finding.cause})). Steps: {finding.steps}. Right: the {finding.right}"
+
+
+def main() -> None:
+    field = read_field()
+    names = [one.name for one in field.configurations]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "names", nargs="*", metavar="CONFIGURATION", help=f"of {', '.join(names)}; all if none is named"
+    )
+    parser.add_argument("--clause", action="append", default=[], help="try only these clauses")
+    parser.add_argument("--profile", action="append", default=[], help="try only these profiles")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--table", action="store_true", help="write the page only")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(names):
+        parser.error(f"unknown configuration {', '.join(sorted(unknown))}; known: {', '.join(names)}")
+    for one in field.configurations:
+        if options.table or (options.names and one.name not in options.names):
+            continue
+        result = judge(one, field.of(one), options)
+        said = result.error or ", ".join(f"{n} {of}" for of, n in collections.Counter(result.outcomes.values()).items())
+        sys.stdout.write(f"{one.name}: {said}\n")
+        with RESULTS.open("a") as file:
+            file.write(result.model_dump_json(exclude_defaults=True) + "\n")
+    write_table(PAGE, "make field", table(field, read_results()))
+
+
+if __name__ == "__main__":
+    main()
