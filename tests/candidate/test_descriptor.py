@@ -280,6 +280,9 @@ files: {x.yaml: {from: candidate.yaml, key: a}} | .files["x.yaml"].from | invali
 processes: [{name: a, command: [x], ports: [b]}] | .processes[0].ports[0] | missing-placeholder | pass it
 processes: [{name: a, command: ["{b_port}"]}] | .processes[0].command[0] | malformed           | {{b_port}}
 processes: [{name: a, command: [x], ports: [B]}] | .processes[0].ports[0] | malformed           | such as metrics
+processes: [{name: a, command: [x], serves: {a: port}}] | .processes[0].serves.a | malformed           | NAMESPACE/NAME
+processes: [{name: a, command: [x], serves: {a/b: w}}] | .processes[0].serves["a/b"] | unknown-value       | ports: [w]
+processes: [{name: a, command: ["{certFile}"]}] | .processes[0].command[0] | malformed           | `serves` a Service
 processes: [{command: [a]}] | .processes[0].name | missing-field       | such as `name:
 processes: [{name: side}] | .processes[0].command | missing-field       | such as `command:
 processes: [{name: Side, command: [a]}] | .processes[0].name | malformed           | such as

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
+from schedproof.candidate.served import Endpoint, led
 from schedproof.clusters.objects import AppliedObjects
 from schedproof.deploy.install import install, require_served, survey
 from schedproof.documents.problems import DescriptorError
@@ -118,6 +120,38 @@ def test_what_keeps_a_candidate_waiting_is_refused_with_its_place_and_the_kinds_
     assert "v1.example.com" in api.message
     for problem in (webhook, api):
         assert "install: [{from: release.yaml, kinds: [Namespace, ConfigMap, MutatingWebhookConfig" in problem.fix
+
+
+def test_what_a_process_serves_is_accepted(tmp_path: Path) -> None:
+    serving = "processes: [{name: a, command: ['{web_port}'], ports: [web], serves: {demo/admission: web, %s: web}}]"
+    one = candidate(tmp_path, "[release.yaml]\n  " + serving % "demo/metrics")
+    require_served(one)
+    assert one.processes[0].services == {("demo", "admission"): "web_port", ("demo", "metrics"): "web_port"}
+    with pytest.raises(DescriptorError, match=re.escape("v1.example.com")):
+        require_served(candidate(tmp_path, "[release.yaml]\n  " + serving % "demo/other"))
+
+
+def test_webhooks_and_apis_lead_to_a_process_with_its_certificate(tmp_path: Path) -> None:
+    endpoints = {("demo", "admission"): Endpoint("8443", "PEM"), ("demo", "metrics"): Endpoint("9443", "PEM")}
+    webhook = {"service": {"namespace": "demo", "name": "admission", "path": "/queues", "port": 443}}
+    conversion = {"strategy": "Webhook", "webhook": {"clientConfig": webhook, "conversionReviewVersions": ["v1"]}}
+    definition = {"kind": "CustomResourceDefinition", "metadata": {"name": "a"}, "spec": {"conversion": conversion}}
+    hooks = [{"name": "a", "clientConfig": webhook}, {"name": "b", "clientConfig": {"url": "https://example.com"}}]
+    hooked = {"kind": "MutatingWebhookConfiguration", "metadata": {"name": "a"}, "webhooks": hooks}
+    api = {
+        "kind": "APIService",
+        "spec": {"service": {"namespace": "demo", "name": "metrics"}},
+        "metadata": {"name": "a"},
+    }
+
+    reached = {"url": "https://127.0.0.1:8443/queues", "caBundle": "UEVN"}
+    assert led(hooked, endpoints)[0]["webhooks"] == [{"name": "a", "clientConfig": reached}, hooks[1]]
+    assert led(definition, endpoints)[0]["spec"]["conversion"]["webhook"]["clientConfig"] == reached
+    service, changed = led(api, endpoints)
+    assert service["spec"] == {"type": "ExternalName", "externalName": "localhost"}
+    assert changed["spec"] == {"service": {"namespace": "demo", "name": "metrics", "port": 9443}, "caBundle": "UEVN"}
+    assert webhook["service"]["path"] == "/queues", "the manifest itself is changed"
+    assert led(hooked, {}) == [hooked]
 
 
 @pytest.mark.parametrize(

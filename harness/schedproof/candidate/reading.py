@@ -27,7 +27,9 @@ _UNAVAILABLE: Mapping[str, str] = MappingProxyType(
         "window": "claim a window in spec.claims.network, or write the value itself",
         "files": "list the files and their contents in spec.files",
         **dict.fromkeys(
-            CERTIFICATES, "the harness makes certificates for an extender with `config: {enableHTTPS: true}`"
+            CERTIFICATES,
+            "the harness makes certificates for an extender with `config: {enableHTTPS: true}`, and for a process that "
+            "`serves` a Service",
         ),
     }
 )
@@ -46,6 +48,7 @@ class Reading:
         addresses: placeholders for the addresses of processes, as far as they are available.
         ports: placeholders for further ports of the program whose fields are being read.
         ports_of: the same of each process.
+        serving: whether each process is behind a Service, and so has certificates.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Reading:
     addresses: Sequence[str] = ()
     ports: Sequence[str] = ()
     ports_of: Sequence[Sequence[str]] = ()
+    serving: Sequence[bool] = ()
 
     @classmethod
     def of(cls, document: Value, known: Claimable | None) -> Reading:
@@ -74,7 +78,8 @@ class Reading:
         unavailable = {name: fix for name, fix in _UNAVAILABLE.items() if name not in available}
         addresses = [address_placeholder(str(item.get("name"))) for item in processes if isinstance(item, dict)]
         ports, ports_of = _ports(spec.get(kind or "")), [*map(_ports, processes)]
-        return cls(str(metadata.get("name")), kind, known, unavailable, addresses, ports, ports_of)
+        serving = ["serves" in _mapping(process) for process in processes]
+        return cls(str(metadata.get("name")), kind, known, unavailable, addresses, ports, ports_of, serving)
 
     @contextlib.contextmanager
     def of_process(self) -> Iterator[None]:
@@ -82,7 +87,12 @@ class Reading:
         whole = self.unavailable, self.addresses, self.ports
         own = ("port", "address", "files")
         without = {name: fix for name, fix in self.unavailable.items() if name not in own}
-        self.unavailable = {**{name: _UNAVAILABLE[name] for name in CERTIFICATES}, **without}
+        number = self._processes
+        certified = number < len(self.serving) and self.serving[number]
+        certificates = {} if certified else {name: _UNAVAILABLE[name] for name in CERTIFICATES}
+        self.unavailable = {
+            **certificates, **{name: fix for name, fix in without.items() if name not in CERTIFICATES}
+        }  # fmt: skip
         self.addresses = self.addresses[: self._processes]
         self.ports = self.ports_of[self._processes] if self._processes < len(self.ports_of) else ()
         self._processes += 1

@@ -23,7 +23,7 @@ from pydantic import (
 from schedproof.candidate.config_maps import SCHEMA, text_from
 from schedproof.candidate.kinds import CommandSpec
 from schedproof.candidate.points import PartOfPod, Texts
-from schedproof.candidate.reading import Filled, Reading, address_placeholder
+from schedproof.candidate.reading import Filled, Reading, address_placeholder, port_placeholder
 from schedproof.documents.manifests import is_kustomization, read_manifests
 from schedproof.documents.model import (
     AnyText,
@@ -232,6 +232,12 @@ class ProcessSpec(CommandSpec):
     """what its own identity may do; it acts as the candidate does if absent"""
     files: Files = dataclasses.field(default_factory=dict)
     """files that it is given, below the folder `{files}`, as those of the candidate's own program"""
+    serves: Annotated[Mapping[str, Annotated[Text, Such("webhook")]], Such("{my-system/admission: webhook}")] = (
+        dataclasses.field(default_factory=dict)
+    )
+    """Services that it is behind, by NAMESPACE/NAME, each with a name of `ports`, or `port`: webhooks and APIServices
+    of `install` lead there. It serves HTTPS with `{certFile}` and `{keyFile}`
+    """
 
     @model_validator(mode="wrap")
     @classmethod
@@ -244,6 +250,26 @@ class ProcessSpec(CommandSpec):
     @rule
     def _has_a_port(self, _: Reading) -> Iterator[Wrong]:
         yield from self.wrong_port(self.files)
+
+    @rule
+    def _serves_at_its_ports(self, _: Reading) -> Iterator[Wrong]:
+        for name, port in self.serves.items():
+            at = ("serves", name)
+            if not re.fullmatch(r"[-a-z0-9]+/[-a-z0-9.]+", name):
+                fix = "write NAMESPACE/NAME, such as my-system/admission"
+                yield Wrong("malformed", f"{shown(name)} is not a Service with its namespace", fix, at)
+            if port != "port" and port not in self.ports:
+                fix = f"list it: `ports: [{port}]`, or write port for {{port}}"
+                yield Wrong("unknown-value", f"the process has no port {shown(port)}", fix, at)
+
+    @property
+    def services(self) -> Mapping[tuple[str, str], str]:
+        """The placeholder of the port at which it serves what a Service, by namespace and name, is for."""
+        return {
+            (namespace, service): "port" if port == "port" else port_placeholder(port)
+            for name, port in self.serves.items()
+            for namespace, _, service in [name.partition("/")]
+        }
 
     @property
     def address_placeholder(self) -> str:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from schedproof.candidate.installed import kinds_in
+from schedproof.candidate.served import WEBHOOKS, Service, services_of
 from schedproof.documents.manifests import Placed
 from schedproof.documents.problems import Place
 
-_WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 _RUNS_PODS = (
     "Pod", "ReplicaSet", "ReplicationController", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob",
 )  # fmt: skip
-_Service = tuple[str, str]
-"""The namespace and the name of a Service."""
 
 
 class Unserved(NamedTuple):
@@ -41,13 +39,13 @@ class Unserved(NamedTuple):
         return f"{self.place}: {self.kind} {self.name} {self.why}"
 
 
-def find_unserved(manifests: Sequence[Placed]) -> list[Unserved]:
-    """What of the manifests needs pods, in their order."""
+def find_unserved(manifests: Sequence[Placed], served: Collection[Service] = ()) -> list[Unserved]:
+    """What of the manifests needs pods, in their order; `served`: Services that processes are behind."""
     elsewhere = {
-        _named(manifest["metadata"])
+        (str(manifest["metadata"].get("namespace") or ""), str(manifest["metadata"]["name"]))
         for _, manifest in manifests
         if manifest["kind"] == "Service" and _spec(manifest).get("type") == "ExternalName"
-    }
+    } | set(served)
     return [
         Unserved(place, manifest["kind"], manifest["metadata"]["name"], effect, why)
         for place, manifest in manifests
@@ -56,18 +54,16 @@ def find_unserved(manifests: Sequence[Placed]) -> list[Unserved]:
 
 
 def _needs(
-    manifest: Mapping[str, Any], elsewhere: set[_Service]
+    manifest: Mapping[str, Any], elsewhere: set[Service]
 ) -> Iterator[tuple[Literal["refuses", "answers", "idle"], str]]:
     kind = manifest["kind"]
-    if kind in _WEBHOOKS:
+    if kind in WEBHOOKS:
         hooks = [hook for hook in manifest.get("webhooks") or () if hook.get("failurePolicy", "Fail") != "Ignore"]
-        services = {_named(_service(hook.get("clientConfig"))) for hook in hooks if _service(hook.get("clientConfig"))}
-        if services := services - elsewhere:
+        if services := set(services_of({**manifest, "webhooks": hooks})) - elsewhere:
             yield "refuses", f"has {_of(services)} asked about {_asked_about(hooks)}, which are refused without it"
     elif kind == "APIService":
-        service = _named(_service(_spec(manifest)))
-        if _service(_spec(manifest)) and service not in elsewhere:
-            yield "answers", f"leads to {_of({service})}"
+        if services := set(services_of(manifest)) - elsewhere:
+            yield "answers", f"leads to {_of(services)}"
     elif kind in _RUNS_PODS:
         yield "idle", "needs nodes that run its pods"
 
@@ -76,15 +72,7 @@ def _spec(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     return manifest.get("spec") or {}
 
 
-def _service(config: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    return (config or {}).get("service") or {}
-
-
-def _named(metadata: Mapping[str, Any]) -> _Service:
-    return str(metadata.get("namespace") or ""), str(metadata.get("name"))
-
-
-def _of(services: set[_Service]) -> str:
+def _of(services: set[Service]) -> str:
     return f"the Service {', '.join(sorted('/'.join(filter(None, service)) for service in services))}"
 
 

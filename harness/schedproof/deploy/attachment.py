@@ -25,8 +25,10 @@ from schedproof.candidate.scheduler_config import (
     served_by,
     serving_all,
 )
+from schedproof.candidate.served import Endpoint, led, services_of
 from schedproof.candidate.start_errors import explain_start
 from schedproof.candidate.surroundings import ProcessSpec, RbacSpec
+from schedproof.clusters.api import Manifest
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.clusters.cluster import Identity, NamespacedRules, Rbac, Site
 from schedproof.clusters.objects import AppliedObjects
@@ -44,7 +46,7 @@ from schedproof.deploy.plugin_build.program import program_of
 from schedproof.deploy.record import Recording, discard
 from schedproof.deploy.running import RunningComponents
 from schedproof.foundation.deadlines import CALL_RECORDED
-from schedproof.foundation.errors import CandidateError, DeadlineExceededError
+from schedproof.foundation.errors import CandidateError, DeadlineExceededError, UsageError
 from schedproof.foundation.progress import SilentProgress
 from schedproof.proxies.api_line import ApiLine
 from schedproof.proxies.exchange import Exchange
@@ -99,7 +101,17 @@ class Attachment:
         self._installed = AppliedObjects(cluster.api, mine="foreign-objects" not in cluster.capabilities)
         self._cleanup.callback(self._installed.remove)
         namespace = {"namespace": cluster.namespace}
-        install(self._installed, candidate.install, cluster.namespace, namespace)
+        self._led: set[str] = set()
+        """The processes to which webhooks and APIs lead already."""
+        held = {service for process in candidate.processes for service in process.services}
+        # A definition is needed by the rest; what it says of conversion is led to the process later.
+        self._install(
+            lambda manifest: (
+                [manifest]
+                if manifest["kind"] == "CustomResourceDefinition" or not held.intersection(services_of(manifest))
+                else []
+            )
+        )
         self._attached: AttachedScheduler | None = None
         """The candidate itself, if it runs already."""
         own = f"candidate-{candidate.name}"
@@ -143,6 +155,18 @@ class Attachment:
         """The scheduler's line to the candidate, if that is an extender and there are taps."""
         self._tap_trust: Mapping[str, Any] = {}
         self._certificates = made_certificates() if candidate.wants_certificates else None
+        self._serving = {
+            process.name: made_certificates([f"{name}.{namespace}.svc" for namespace, name in process.services])
+            for process in candidate.processes
+            if process.serves
+        }
+        """By process, the certificates with which it serves what Services are for."""
+        if self._serving and self.deploy != "process":
+            raise UsageError(
+                f"{candidate.path}: spec.processes: {next(iter(self._serving))} serves Services, which it does as a "
+                "process of this machine only",
+                remedy="use --deploy process; or install the Services and their pods",
+            )
         self.scheduler_log: Path | None = None
         self.start_error: CandidateError | None = None
         """Why a program of the candidate ended at its start."""
@@ -300,10 +324,27 @@ class Attachment:
     def _start_process(self, process: ProcessSpec) -> None:
         identity = self._processes[process.name]
         values = {**self._values, **self._deployer.own_values(process, identity)}
-        served = self._deployer.start_command(process, identity, values, fill(dict(process.files), values))
+        certificates = self._serving.get(process.name, {})
+        values |= {name: f"{values['files']}/{CERTIFICATES[name]}" for name in certificates}
+        files = fill(dict(process.files), values) | {CERTIFICATES[name]: pem for name, pem in certificates.items()}
+        served = self._deployer.start_command(process, identity, values, files)
         self.running.started(served.component)
         served.component.wait_ready()
         self._values[process.address_placeholder] = served.inside
+        if process.serves and process.name not in self._led:
+            self._led.add(process.name)
+            self._lead_to(process, values, certificates["caFile"])
+
+    def _lead_to(self, process: ProcessSpec, values: Mapping[str, str], authority: str) -> None:
+        """Apply the webhooks and APIs that lead to a process, which responds now."""
+        endpoints = {service: Endpoint(values[port], authority) for service, port in process.services.items()}
+        self._install(
+            lambda manifest: led(manifest, endpoints) if endpoints.keys() & set(services_of(manifest)) else []
+        )
+
+    def _install(self, change: Callable[[Manifest], list[Manifest]]) -> None:
+        own = self._cluster.namespace
+        install(self._installed, self.candidate.install, own, {"namespace": own}, change)
 
     @property
     def _files(self) -> dict[str, str]:

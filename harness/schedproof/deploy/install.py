@@ -6,7 +6,7 @@ import collections
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.installed import Installed, kinds_in, wrong_kind
 from schedproof.candidate.placeholders import fill_manifest
 from schedproof.candidate.unserved import Unserved, find_unserved, served_kinds
+from schedproof.clusters.api import Manifest
 from schedproof.clusters.objects import AppliedObjects
 from schedproof.documents.manifests import Placed, is_kustomization, parse_placed, read_placed
 from schedproof.documents.problems import DescriptorError, Problem
@@ -21,7 +22,13 @@ from schedproof.foundation.deadlines import DAEMON_READY
 from schedproof.foundation.errors import UsageError
 
 
-def install(objects: AppliedObjects, installed: Iterable[Installed], namespace: str, values: Mapping[str, str]) -> None:
+def install(
+    objects: AppliedObjects,
+    installed: Iterable[Installed],
+    namespace: str,
+    values: Mapping[str, str],
+    change: Callable[[Manifest], Iterable[Manifest]] = lambda manifest: [manifest],
+) -> None:
     """Apply what a candidate has installed, in this order.
 
     Args:
@@ -29,6 +36,7 @@ def install(objects: AppliedObjects, installed: Iterable[Installed], namespace: 
         installed: files, folders, and folders of kustomizations.
         namespace: of objects that name none.
         values: of placeholders.
+        change: returns what is applied of a manifest.
 
     Raises:
         UsageError: one cannot be built, or the apiserver refuses it.
@@ -36,7 +44,8 @@ def install(objects: AppliedObjects, installed: Iterable[Installed], namespace: 
     for one in installed:
         for path in one.sources:
             manifests = [fill_manifest(placed.manifest, values) for placed in rendered(path) if one.selects(placed)]
-            objects.apply(manifests, namespace, source=str(path))
+            changed = [each for manifest in manifests for each in change(manifest)]
+            objects.apply(changed, namespace, source=str(path))
 
 
 def rendered(path: Path) -> list[Placed]:
@@ -123,7 +132,8 @@ def _parts(candidate: Candidate) -> list[_Part]:
         for item, found in zip(candidate.install, every, strict=True)
     ]
     # A Service may be in another file than what leads to it.
-    unserved = find_unserved([placed for found in applied for placed in found])
+    served = [service for process in candidate.processes for service in process.services]
+    unserved = find_unserved([placed for found in applied for placed in found], served)
     parts = []
     for item, found, chosen in zip(candidate.install, every, applied, strict=True):
         names = [os.path.relpath(path, candidate.here) for path in item.sources]
@@ -144,4 +154,5 @@ def _fix(part: _Part) -> str:
     kinds = served_kinds(part.applied, part.unserved)
     if not kinds:
         return f"leave {source} out of spec.install, or run it with `--cluster kind`, whose nodes run pods"
-    return f"apply the rest only, `install: [{{from: {source}, kinds: [{', '.join(kinds)}]}}]`, or use --cluster kind"
+    rest = f"`install: [{{from: {source}, kinds: [{', '.join(kinds)}]}}]`"
+    return f"apply the rest only, {rest}, have a process that `serves` the Service, or use --cluster kind"
