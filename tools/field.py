@@ -27,7 +27,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pydantic
 import yaml
@@ -37,7 +37,9 @@ from schedproof.binaries.build import go_environment
 from schedproof.binaries.goversion import GoVersion
 from schedproof.binaries.lock import load
 from schedproof.binaries.toolchain import obtain
+from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
 from schedproof.foundation.progress import ConsoleProgress
+from schedproof.run.document import Report
 
 ROOT = Path(__file__).resolve().parent.parent
 FIELD = ROOT / "fixtures" / "field"
@@ -46,7 +48,7 @@ PAGE = ROOT / "docs" / "field.md"
 WORK = ROOT / "build" / "field"
 _OLDEST_GO = GoVersion.parse("1.21")
 _FLAGS = ("-mod=mod", "-trimpath", "-buildvcs=false")
-_ENDED = (0, 1, 3)
+_ENDED = (EXIT_PASSED, EXIT_FAILED, EXIT_UNPROVED)
 """Exit codes of a run whose report counts: passed, failed, unproved."""
 
 
@@ -146,9 +148,11 @@ class Result(pydantic.BaseModel):
 
     Attributes:
         module: what was judged, with its version.
-        versions: of the harness and of Kubernetes.
+        versions: of Kubernetes, and of the candidate as far as it is known.
         outcomes: by clause.
         codes: by clause, why it did not pass.
+        recommended: clauses that did not pass, and that fail no run.
+        selection: the options that selected clauses; all that are claimed if there are none.
         build_seconds: of its programs, on this machine.
         judge_seconds: of the run.
         error: why nothing could be judged.
@@ -160,6 +164,8 @@ class Result(pydantic.BaseModel):
     versions: dict[str, str] = {}
     outcomes: dict[str, str] = {}
     codes: dict[str, str] = {}
+    recommended: tuple[str, ...] = ()
+    selection: tuple[str, ...] = ()
     build_seconds: float = 0
     judge_seconds: float = 0
     error: str = ""
@@ -172,6 +178,14 @@ def read_field() -> Field:
 def read_results() -> list[Result]:
     lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
     return [Result.model_validate_json(line) for line in lines]
+
+
+def keep(result: Result) -> None:
+    """Add a line to results.jsonl, which replaces that of the same run."""
+    same = ("configuration", "module", "seed", "selection")
+    others = [one for one in read_results() if any(getattr(one, name) != getattr(result, name) for name in same)]
+    lines = [one.model_dump_json(exclude_defaults=True) for one in (*others, result)]
+    RESULTS.write_text("".join(f"{line}\n" for line in lines))
 
 
 # -- fetch and build
@@ -269,35 +283,60 @@ def judge(configuration: Configuration, base: CodeBase, options: argparse.Namesp
     selection = [f"--{name}={value}" for name in ("clause", "profile") for value in getattr(options, name)]
     key = hashlib.sha256(json.dumps(sorted(selection)).encode()).hexdigest()[:8]
     report = base.folder / "reports" / f"{configuration.name}-{options.seed}-{key}"
-    argv = [str(Path(sys.executable).with_name("schedproof")), "run"]
-    if (report / "report.json").exists():
-        argv += ["--resume", str(report)]
-    else:
+    minor = [f"--kubernetes={configuration.kubernetes}"] if configuration.kubernetes else []
+    always = [str(candidate), "--jobs=1", *minor]
+    code = _run(report, always, [f"--report={report}", f"--seed={options.seed}", *selection])
+    head = head.model_copy(update={"selection": tuple(selection), "build_seconds": round(seconds, 1)})
+    found = _report(report)
+    if code not in _ENDED or found is None:
+        return head.model_copy(update={"error": f"`schedproof run` ended with {code}"})
+    return result_of(head, found)
+
+
+def _run(report: Path, always: Sequence[str], begin: Sequence[str]) -> int:
+    """Run what is left of a run, or all of it; return its exit code. A run that has ended is not repeated.
+
+    Args:
+        report: the folder of its report.
+        always: its candidate and options.
+        begin: further options, which an interrupted run has already.
+    """
+    ended = report.with_name(f"{report.name}.ended")
+    if ended.exists():
+        return int(ended.read_text())
+    code = _schedproof("run", *always, f"--resume={report}") if report.exists() else EXIT_ERROR
+    if code == EXIT_ERROR:  # there is nothing to go on with
         shutil.rmtree(report, ignore_errors=True)
-        minor = [f"--kubernetes={configuration.kubernetes}"] if configuration.kubernetes else []
-        argv += [str(candidate), f"--report={report}", f"--seed={options.seed}", "--jobs=1", *minor, *selection]
-    begin = time.monotonic()
-    code = subprocess.run(argv, check=False).returncode
-    took = time.monotonic() - begin
-    if code not in _ENDED or not (report / "report.json").exists():
-        return head.model_copy(update={"error": f"`schedproof run` ended with {code}", "build_seconds": seconds})
-    return _result(head, json.loads((report / "report.json").read_text()), seconds, took)
+        code = _schedproof("run", *always, *begin)
+    if code in _ENDED:
+        ended.write_text(str(code))
+    return code
 
 
-def _result(head: Result, report: dict[str, Any], build_seconds: float, judge_seconds: float) -> Result:
-    run, (candidate,) = report["run"], report["candidates"]
-    built = build_seconds + run["timings"].get(f"build {candidate['name']}", 0)
-    tried = [one for one in candidate["clauses"] if one["outcome"] not in ("not-claimed", "skipped")]
+def _schedproof(*arguments: str) -> int:
+    program = Path(sys.executable).with_name("schedproof")
+    return subprocess.run([str(program), *arguments], check=False).returncode
+
+
+def _report(folder: Path) -> Report | None:
+    file = folder / "report.json"
+    return Report.model_validate_json(file.read_bytes()) if file.exists() else None
+
+
+def result_of(head: Result, report: Report) -> Result:
+    """The result of a run, of which `head` says what was judged and how."""
+    run, (candidate,) = report.run, report.candidates
+    built = head.build_seconds + run.timings.get(f"build {candidate.name}", 0)
+    tried = [one for one in candidate.clauses if one.outcome not in ("not-claimed", "skipped")]
     return head.model_copy(
         update={
-            "versions": {
-                name: run["versions"][name] for name in ("schedproof", "kubernetes") if name in run["versions"]
-            },
-            "outcomes": {one["clause"]: one["outcome"] for one in tried},
-            "codes": {one["clause"]: one.get("code", "") for one in tried if one["outcome"] != "passed"},
+            "versions": {name: text for name, text in run.versions.items() if name in ("kubernetes", candidate.name)},
+            "outcomes": {one.clause: one.outcome for one in tried},
+            "codes": {one.clause: one.code for one in tried if one.outcome != "passed"},
+            "recommended": tuple(one.clause for one in tried if one.level == "recommended" and one.outcome != "passed"),
             "build_seconds": round(built, 1),
-            "judge_seconds": round(run.get("seconds") or judge_seconds, 1),
-            "error": candidate.get("error", ""),
+            "judge_seconds": round(run.seconds or 0, 1),
+            "error": candidate.error,
         }
     )
 
@@ -376,6 +415,8 @@ def _failures(field: Field, current: dict[str, list[Result]]) -> Iterator[str]:
             if outcomes != ["passed"]:
                 told = _finding(understood[clause]) if clause in understood else "not yet understood"
                 code = f"`{codes[clause]}`" if codes.get(clause) else ""
+                if any(clause in run.recommended for run in current[one.name]):
+                    code += " (recommended only)"
                 yield f"| `{one.name}` | `{clause}` | {', then '.join(outcomes)} | {code} | {told} |"
 
 
@@ -403,8 +444,7 @@ def main() -> None:
         result = judge(one, field.of(one), options)
         said = result.error or ", ".join(f"{n} {of}" for of, n in collections.Counter(result.outcomes.values()).items())
         sys.stdout.write(f"{one.name}: {said}\n")
-        with RESULTS.open("a") as file:
-            file.write(result.model_dump_json(exclude_defaults=True) + "\n")
+        keep(result)
     write_table(PAGE, "make field", table(field, read_results()))
 
 

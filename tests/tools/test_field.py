@@ -155,3 +155,59 @@ def test_what_is_fetched_and_built_is_not_made_again(
     tool.fetch(newer, go)
     tool.build(newer, go)
     assert go.calls == ["mod", "build"] * 2
+
+
+def test_a_run_adds_a_line_that_a_further_call_replaces(
+    tool: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tool, "RESULTS", tmp_path / "results.jsonl")
+    head = tool.Result(configuration="a", module="example.com/a@v1.0.0", seed=3, build_seconds=2.0)
+    clauses = [
+        {"id": name, "level": level, "outcome": outcome, "summary": "", "evidence": {}, "code": code}
+        for name, level, outcome, code in (
+            ("core/binds", "required", "passed", ""),
+            ("extender/healthz", "recommended", "failed", "no-endpoint"),
+            ("core/dra", "required", "not-claimed", ""),
+        )
+    ]
+    run = {
+        "seed": 3, "cluster": "embedded", "jobs": 1, "versions": {"kubernetes": "v1.36.3", "etcd": "3"},
+        "timings": {"build a": 60.0}, "exit_code": 0, "seconds": 90.0,
+    }  # fmt: skip
+    candidate = {"name": "a", "kind": "extender", "profiles": {}, "causes": [], "clauses": clauses}
+    report = tool.Report.model_validate(
+        {"schema": "schedproof.report/v1", "run": run, "candidates": [candidate]}
+    )  # fmt: skip
+    for _ in range(2):
+        tool.keep(tool.result_of(head, report))
+    (kept,) = tool.read_results()
+    assert kept.outcomes == {"core/binds": "passed", "extender/healthz": "failed"}
+    assert (kept.codes, kept.recommended) == ({"extender/healthz": "no-endpoint"}, ("extender/healthz",))
+    assert (kept.build_seconds, kept.judge_seconds, kept.versions) == (62.0, 90.0, {"kubernetes": "v1.36.3"})
+
+
+@pytest.mark.parametrize(
+    ("before", "codes", "calls"),
+    [
+        ([1], [], []),
+        ([130, 0], [130, 0], ["--seed=1", "--resume"]),
+        ([130, 3], [130, 2, 3], ["--seed=1", "--resume", "--seed=1"]),
+        ([2], [2], ["--seed=1"]),
+    ],
+)
+def test_a_run_goes_on_where_it_was_and_is_not_repeated(
+    tool: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, before: list[int], codes: list[int], calls: list[str]
+) -> None:
+    report, asked, left = tmp_path / "report", [""][:0], list(codes)
+    if not codes:
+        (tmp_path / "report.ended").write_text("1")
+
+    def played(*arguments: str) -> int:
+        assert arguments[:2] == ("run", "candidate")
+        asked.append(arguments[2].partition("=")[0] if "resume" in arguments[2] else arguments[2])
+        report.mkdir(exist_ok=True)
+        return left.pop(0)
+
+    monkeypatch.setattr(tool, "_schedproof", played)
+    assert [tool._run(report, ["candidate"], ["--seed=1"]) for _ in before] == before
+    assert asked == calls
