@@ -101,8 +101,9 @@ class Attachment:
         self._installed = AppliedObjects(cluster.api, mine="foreign-objects" not in cluster.capabilities)
         self._cleanup.callback(self._installed.remove)
         namespace = {"namespace": cluster.namespace}
-        self._led: set[str] = set()
-        """The processes to which webhooks and APIs lead already."""
+        self._leading = AppliedObjects(cluster.api, mine="foreign-objects" not in cluster.capabilities)
+        """What leads to its processes, while they run."""
+        self._cleanup.callback(self._leading.remove)
         held = {service for process in candidate.processes for service in process.services}
         # A definition is needed by the rest; what it says of conversion is led to the process later.
         self._install(
@@ -331,20 +332,23 @@ class Attachment:
         self.running.started(served.component)
         served.component.wait_ready()
         self._values[process.address_placeholder] = served.inside
-        if process.serves and process.name not in self._led:
-            self._led.add(process.name)
+        if process.serves:
             self._lead_to(process, values, certificates["caFile"])
 
     def _lead_to(self, process: ProcessSpec, values: Mapping[str, str], authority: str) -> None:
         """Apply the webhooks and APIs that lead to a process, which responds now."""
         endpoints = {service: Endpoint(values[port], authority) for service, port in process.services.items()}
-        self._install(
-            lambda manifest: led(manifest, endpoints) if endpoints.keys() & set(services_of(manifest)) else []
-        )
 
-    def _install(self, change: Callable[[Manifest], list[Manifest]]) -> None:
+        def leading(manifest: Manifest, *, defines: bool) -> list[Manifest]:
+            chosen = (manifest["kind"] == "CustomResourceDefinition") == defines
+            return led(manifest, endpoints) if chosen and endpoints.keys() & set(services_of(manifest)) else []
+
+        self._install(lambda manifest: leading(manifest, defines=True))
+        self._install(lambda manifest: leading(manifest, defines=False), self._leading)
+
+    def _install(self, change: Callable[[Manifest], list[Manifest]], objects: AppliedObjects | None = None) -> None:
         own = self._cluster.namespace
-        install(self._installed, self.candidate.install, own, {"namespace": own}, change)
+        install(objects or self._installed, self.candidate.install, own, {"namespace": own}, change)
 
     @property
     def _files(self) -> dict[str, str]:
@@ -522,6 +526,7 @@ class Attachment:
         if self.start_error is not None:
             raise self.start_error
         if self.ended:
+            self._leading.remove()
             self.running.halt()
             self.resume()
 
@@ -531,6 +536,7 @@ class Attachment:
         Raises:
             CandidateError: it runs already, and may not be restarted.
         """
+        self._leading.remove()  # else the apiserver refuses what others create meanwhile
         self.running.halt()
         if self._attached is not None:
             self._attached.replace()

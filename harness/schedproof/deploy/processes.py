@@ -152,6 +152,9 @@ class ProcessDeployer:
         address = f"{_LOOPBACK}:{port}"
         folders = own_folders(self._candidate.path.parent, spec.workdir, spec.command)
         component = _ProcessComponent(process, wait_ready if spec.listens else _at_once, folders=folders)
+        if isinstance(spec, ProcessSpec) and spec.serves:
+            # While it stood still, the apiserver would refuse what others create.
+            component.freeze = component.thaw = _at_once
         return Served(component, address, address)
 
     def start_scheduler(
