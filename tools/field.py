@@ -21,11 +21,12 @@ import argparse
 import collections
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -232,18 +233,21 @@ def fetch(base: CodeBase, go: Go) -> None:
         done.write_text(module)
 
 
-def build(base: CodeBase, go: Go) -> float:
-    """Build the programs that are not there yet; return the seconds that all of them took."""
+def build(base: CodeBase, go: Go, names: Collection[str]) -> float:
+    """Build the programs of these names that are not there yet; return the seconds that all of them took."""
     if base.refused and base.builds and not _replaced(base):
         raise RefusedError(f"the module proxy does not serve {', '.join(base.refused)}")
     took: dict[str, float] = {}
     for name, program in base.builds.items():
+        if name not in names:
+            continue
         recipe = hashlib.sha256(json.dumps([program.model_dump(), base.modules, base.replaces, _FLAGS]).encode())
         made, record = base.folder / "bin" / name, base.folder / "bin" / f"{name}.json"
         known = json.loads(record.read_text()) if record.exists() and made.exists() else {}
         if known.get("recipe") != recipe.hexdigest():
             begin = time.monotonic()
-            go.run("build", *_FLAGS, "-o", str(made), program.package, cwd=base.folder / "sources" / program.module)
+            with ConsoleProgress().step(f"build {name} of {base.pinned}"):
+                go.run("build", *_FLAGS, "-o", str(made), program.package, cwd=base.folder / "sources" / program.module)
             known = {"recipe": recipe.hexdigest(), "seconds": round(time.monotonic() - begin, 1)}
             record.write_text(json.dumps(known))
         took[name] = known["seconds"]
@@ -276,7 +280,8 @@ def judge(configuration: Configuration, base: CodeBase, options: argparse.Namesp
     try:
         go = Go(base)
         fetch(base, go)
-        seconds = build(base, go)
+        text = (FIELD / configuration.name / "candidate.yaml").read_text()
+        seconds = build(base, go, re.findall(r"\bbin/([-\w]+)", text))
     except RefusedError as error:
         return head.model_copy(update={"error": str(error)})
     candidate = lay_out(configuration, base)

@@ -118,7 +118,7 @@ def test_what_a_proxy_refuses_is_not_built(tool: Any, monkeypatch: pytest.Monkey
         }
     )  # fmt: skip
     with pytest.raises(tool.RefusedError, match=re.escape("example.com/b@v1.0.0")):
-        tool.build(base, None)
+        tool.build(base, None, ["a"])
 
 
 class PlayedGo:
@@ -149,11 +149,12 @@ def test_what_is_fetched_and_built_is_not_made_again(
     base, go = tool.CodeBase.model_validate(description), PlayedGo(tmp_path / "module")
     for _ in range(2):
         tool.fetch(base, go)
-        tool.build(base, go)
+        tool.build(base, go, ["a"])
     assert go.calls == ["mod", "build"]
+    assert tool.build(base, go, []) == 0, "what a candidate does not name is built"
     newer = tool.CodeBase.model_validate({**description, "modules": {"a": "example.com/a@v1.0.1"}})
     tool.fetch(newer, go)
-    tool.build(newer, go)
+    tool.build(newer, go, ["a"])
     assert go.calls == ["mod", "build"] * 2
 
 
