@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup run test test-all gate-soak check docs planted described live kind fast defects scores parity
-.PHONY: gates differential differential-groups varied soak worlds whole mutants power benchmark bounds lock clean
+.PHONY: field gates differential differential-groups varied soak worlds whole mutants power benchmark bounds lock clean
 
 help:
 	@echo "make run        a first look: judge the reference extender by a choice of clauses (sets everything up first)"
@@ -21,6 +21,7 @@ help:
 	@echo "make gates      the feature gates of each version of Kubernetes, from its sources, and their table in docs/versions.md"
 	@echo "make scores     what property tests of scores find in the described systems, and docs/scores.md: minutes"
 	@echo "make parity     the same verdicts on kind as on embedded, and docs/parity.md: minutes (ARGS=--described: an hour)"
+	@echo "make field      real schedulers, fetched, built and judged, and docs/field.md (ARGS='tas --seed 2'): minutes to hours each"
 	@echo "make varied     which fields of pods and nodes have which values in a run, for docs/varied.md: four minutes"
 	@echo "make soak       judge what is correct again and again, half of the time on a busy machine (ARGS='--loops 0 --minutes 10'): an hour"
 	@echo "make worlds     which planted defects of placement random worlds find alone: half an hour"
@@ -79,6 +80,10 @@ scores: setup
 
 parity: setup
 	$(BIN)/python tools/parity.py --table docs/parity.md $(ARGS)
+
+# Goes on where it was interrupted. ARGS: configurations, --clause, --profile, --seed.
+field: setup
+	$(BIN)/python tools/field.py $(ARGS)
 
 varied: setup
 	rm -rf build/varied

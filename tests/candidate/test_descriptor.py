@@ -32,7 +32,7 @@ from schedproof.judge.claimable import CLAIMABLE
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "candidate.md").read_text()
 EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-EXTENDER, CONTROLLER, PLUGIN, STOCK, ATTACHED = EXAMPLES
+EXTENDER, CONTROLLER, PLUGIN, STOCK, ATTACHED, RELEASED = EXAMPLES
 
 MINIMAL = """\
 apiVersion: schedproof/v1
@@ -47,6 +47,15 @@ spec:
 HEAD = MINIMAL[: MINIMAL.index("  extender:")]
 
 
+CONFIGS = {
+    "right": "kind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: demo}]",
+    "other": "kind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: other}]",
+    "no-yaml": "a: [",
+    "text": "a",
+    "placeholder": "{kind: KubeSchedulerConfiguration, a: '{prot}'}",
+}
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return furnished(tmp_path)
@@ -57,6 +66,15 @@ def furnished(folder: Path) -> Path:
     (folder / "networktraffic").mkdir()
     (folder / "Dockerfile").touch()
     (folder / "scheduler").touch()
+    kinds = ("Namespace", "CustomResourceDefinition", "ClusterRole")
+    manifests = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}} for kind in kinds]
+    maps = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+        for name, data in (("conf", {"a.yaml": "{device}"}), ("two", {"c": "", "d": ""}), ("config", CONFIGS))
+    ]
+    (folder / "map.yaml").write_text(yaml.safe_dump_all(maps))
+    for name in ("release.yaml", "queues.yaml"):
+        (folder / name).write_text(yaml.safe_dump_all(manifests))
     return folder
 
 
@@ -199,6 +217,9 @@ rbac: {rules: [{resources: [pods]}]} | .rbac.rules[0].verbs | missing-field     
 rbac: {rules: [{verbs: [get], resources: [pods]}]} | .rbac.rules[0] | missing-field       | apiGroups: [""]
 rbac: {rules: [{verbs: [a], resources: [b], nonResourceURLs: [/c]}]} | .rbac.rules[0] | contradiction       | two
 rbac: {rules: [{verb: [get]}]}   | .rbac.rules[0].verb | unknown-field       | mean verbs?
+rbac: {roles: [{rules: [{verbs: [get], resources: [a],apiGroups: [b]}]}]} | .rbac.roles[0].namespace | missing-field | a
+rbac: {roles: [{namespace: a}]} | .rbac.roles[0].rules | missing-field       | leases
+rbac: {roles: [{namespace: a,rules: [{verbs: [b],nonResourceURLs: [/]}]}]} | .rbac.roles[0].rules[0] | contradiction | .
 rbac: {clusterRoles: [1]}        | .rbac.clusterRoles[0] | wrong-type          | quote it: "1"
 image: {}                        | .image             | missing-field       | dockerfile or ref
 image: {ref: "a b"}              | .image.ref         | malformed           | localhost/
@@ -243,6 +264,25 @@ files: {x.yaml: text} | .files | missing-placeholder | {files}/x.yaml
 install: [nowhere] | .install[0] | no-such-file        | relative to
 install: [] | .install | wrong-type          | such as
 install: crds | .install | wrong-type          | ["crds"]
+install: [1] | .install[0] | wrong-type          | - release.yaml
+install: [{from: nowhere}] | .install[0].from | no-such-file        | relative to
+install: {from: nowhere} | .install.from | no-such-file        | relative to
+install: {kinds: [Namespace]} | .install.from | missing-field       | from: [release.yaml]
+install: {form: nowhere} | .install.form | unknown-field       | did you mean from
+install: {from: candidate.yaml, kinds: [Candidat]} | .install.kinds[0] | unknown-value       | did you mean Candidate
+install: {from: candidate.yaml, kinds: Candidate} | .install.kinds | wrong-type          | ["Candidate"]
+files: {x.yaml: {from: map.yaml, configMap: conf, key: b}} | .files["x.yaml"].key | unknown-value       | a.yaml
+files: {x.yaml: {from: map.yaml, configMap: con}} | .files["x.yaml"].configMap | unknown-value       | mean conf
+files: {x.yaml: {from: map.yaml, configMap: two}} | .files["x.yaml"] | missing-field       | add key, one of c, d
+files: {x.yaml: {from: map.yaml, configMap: 1}} | .files["x.yaml"].configMap | wrong-type          | scheduler-config
+files: {x.yaml: {from: map.yaml, configmap: a}} | .files["x.yaml"].configmap | unknown-field       | mean configMap
+files: {x.yaml: {from: candidate.yaml, key: a}} | .files["x.yaml"].from | invalid-manifest    | another file
+processes: [{name: a, command: [x], ports: [b]}] | .processes[0].ports[0] | missing-placeholder | pass it
+processes: [{name: a, command: ["{b_port}"]}] | .processes[0].command[0] | malformed           | {{b_port}}
+processes: [{name: a, command: [x], ports: [B]}] | .processes[0].ports[0] | malformed           | such as metrics
+processes: [{name: a, command: [x], serves: {a: port}}] | .processes[0].serves.a | malformed           | NAMESPACE/NAME
+processes: [{name: a, command: [x], serves: {a/b: w}}] | .processes[0].serves["a/b"] | unknown-value       | ports: [w]
+processes: [{name: a, command: ["{certFile}"]}] | .processes[0].command[0] | malformed           | `serves` a Service
 processes: [{command: [a]}] | .processes[0].name | missing-field       | such as `name:
 processes: [{name: side}] | .processes[0].command | missing-field       | such as `command:
 processes: [{name: Side, command: [a]}] | .processes[0].name | malformed           | such as
@@ -635,7 +675,7 @@ def test_a_window_that_is_not_passed_on_cannot_be_changed(folder: Path, text: st
 
 
 def test_all_fields_of_the_other_kinds_are_read(folder: Path) -> None:
-    controller, plugin_, stock, attached = (load(folder, text) for text in EXAMPLES[1:])
+    controller, plugin_, stock, attached = (load(folder, text) for text in EXAMPLES[1:5])
     assert isinstance(controller.spec, ControllerSpec)
     assert controller.spec.ready == "/readyz"
     assert controller.rbac.rules[1].document() == {
@@ -651,6 +691,42 @@ def test_all_fields_of_the_other_kinds_are_read(folder: Path) -> None:
     assert stock.spec.stock
     assert isinstance(attached.spec, AttachedSpec)
     assert attached.kind == "attached"
+
+
+def test_a_configuration_and_a_file_are_taken_out_of_a_config_map(folder: Path) -> None:
+    files = "  files: {x.yaml: {from: map.yaml, configMap: conf}, y.yaml: {from: map.yaml, configMap: two, key: c}}\n"
+    found = load(folder, stock("schedulerConfig: {from: map.yaml, configMap: config, key: right}"))
+    assert found.scheduler_config == yaml.safe_load(CONFIGS["right"])
+    found = load(folder, command('[a, "{port}", "{files}"]') + files)
+    assert found.files == {"x.yaml": "{device}", "y.yaml": ""}
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "code"),
+    [
+        ("other", "spec.schedulerName", "contradiction"),
+        ("no-yaml", "spec.schedulerConfig.from", "not-yaml"),
+        ("text", "spec.schedulerConfig.from", "wrong-type"),
+        ("placeholder", "spec.schedulerConfig.from", "malformed"),
+        ("none", "spec.schedulerConfig.key", "unknown-value"),
+    ],
+)
+def test_what_is_wrong_with_a_configuration_in_a_config_map_is_told(
+    folder: Path, key: str, path: str, code: str
+) -> None:
+    (found,) = problems(folder, stock(f"schedulerConfig: {{from: map.yaml, configMap: config, key: {key}}}"))
+    assert found[1:3] == (path, code)
+
+
+def test_a_configuration_that_is_a_config_map_is_told_how_to_name_its_text(folder: Path) -> None:
+    (found,) = problems(folder, stock("schedulerConfig: {kind: ConfigMap}"))
+    assert "{from: FILE, configMap: NAME, key: KEY}" in found[3]
+
+
+def test_a_program_has_further_ports_and_its_processes_have_others(folder: Path) -> None:
+    text = command('[a, "{port}", "{metrics_port}"]').replace("    config:", "    ports: [metrics]\n    config:")
+    found = load(folder, text + "  processes: [{name: side, command: ['{web_hook_port}'], ports: [web-hook]}]\n")
+    assert (found.spec.ports, found.processes[0].ports) == (("metrics",), ("web-hook",))  # type: ignore[union-attr]
 
 
 BEHIND = "{metric: m, direction: receive, window: 1s, resolution: 1%}"

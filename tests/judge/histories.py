@@ -405,9 +405,9 @@ class HistoryBuilder:
         self._line += 1
         completed = round(self._at + _STEP + self.clock_ahead, 6)  # which is the record's own time
         self.add(ApiRequest(
-            user=by, verb=verb, group="", resource=resource, namespace=NAMESPACE, name=name, code=code,
+            user=by, verb=verb, resource=resource, name=name, code=code,
             line=self._line, received=round(completed - _STEP / 2, 6) if received is None else received,
-            completed=completed, body=body, **more,
+            completed=completed, body=body, **{"group": "", "namespace": NAMESPACE, **more},
         ))  # fmt: skip
 
     def begun(self, resource: str, name: str, *, audit_id: str = "a") -> None:

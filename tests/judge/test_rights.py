@@ -275,3 +275,14 @@ def test_right_must_be_used_by_the_account_that_has_it() -> None:
 def test_dangerous_right_of_a_process_fails() -> None:
     h = with_a_process(rule("*", "pods"), clause="dangerous")
     told(h.verdict(), "failed", "dangerous-right", "* pods")
+
+
+def test_a_right_in_one_namespace_is_used_by_requests_there_and_names_it() -> None:
+    leases = rule("update", "leases", "coordination.k8s.io", namespace="kube-system")
+    h = candidate_with(leases)
+    told(h.verdict(), "failed", "unused-right", "update leases in coordination.k8s.io of the namespace kube-system")
+    for namespace, outcome in (("default", "failed"), ("kube-system", "passed")):
+        h.request("update", "leases", "a", namespace=namespace, group="coordination.k8s.io")
+        assert h.verdict().outcome == outcome
+    h = candidate_with(rule("get", "secrets", namespace="kube-system"), clause="dangerous")
+    told(h.verdict(), "failed", "dangerous-right", "every secret of the namespace kube-system")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from schedproof.candidate.installed import Installed
 from schedproof.clusters.cluster import Cluster, Rbac
 from schedproof.clusters.objects import AppliedObjects
 from schedproof.deploy.install import install
@@ -42,7 +43,7 @@ class Attaching:
         self.cluster, self.api, self._folder = cluster, cluster.api, folder
         self.admin = cluster.identity("live-admin", Rbac(cluster_roles=("cluster-admin",))).kubeconfig
         files = [Path(__file__).with_name("second-scheduler.yaml"), content("clusters", "attached-rbac.yaml")]
-        install(AppliedObjects(cluster.api, mine=True), files, "default")
+        install(AppliedObjects(cluster.api, mine=True), [Installed(tuple(files))], "default", {"namespace": "default"})
         wait_for(self._deployed, DEPLOYED, what="the second scheduler", poll=0.5)
 
     def _deployed(self) -> None:

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from schedproof.candidate.descriptor.descriptor import load_candidate
+from schedproof.candidate.installed import Installed
 from schedproof.candidate.kinds import CommandSpec, PluginSpec
 from schedproof.clusters.cluster import Cluster, Rbac
 from schedproof.clusters.node_image.images import our_images
@@ -60,7 +61,7 @@ class Deployed:
         self.admin = cluster.identity("live-admin", Rbac(cluster_roles=("cluster-admin",))).kubeconfig
         rights = [content("clusters", f"{name}-rbac.yaml") for name in ("attached", "deployed")]
         objects = AppliedObjects(cluster.api, mine=True)
-        install(objects, rights, "default")
+        install(objects, [Installed(tuple(rights))], "default", {"namespace": "default"})
         manifests = read_manifests(Path(__file__).with_name("in-cluster-prometheus.yaml"))
         by_kind = {manifest["kind"]: manifest for manifest in manifests}
         by_kind["ConfigMap"]["data"]["prometheus.yml"] = json.dumps(self._scraping())

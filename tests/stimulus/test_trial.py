@@ -12,7 +12,7 @@ import pytest
 
 from schedproof.candidate.claims import NetworkClaims
 from schedproof.candidate.recording_rules import RecordingRule
-from schedproof.candidate.surroundings import PolicyRule, RbacSpec
+from schedproof.candidate.surroundings import PolicyRule, RbacSpec, RoleSpec
 from schedproof.candidate.timing import Timing
 from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import TAKEOVER
@@ -81,7 +81,12 @@ def test_a_candidate_that_does_not_start_leaves_nothing_behind(trials: Trials) -
 
 def test_the_header_names_the_users_and_their_rights(trials: Trials) -> None:
     trials.candidate = dataclasses.replace(
-        trials.candidate, rbac=RbacSpec(("system:discovery",), (PolicyRule(("get",), ("",), ("pods",)),))
+        trials.candidate,
+        rbac=RbacSpec(
+            ("system:discovery",),
+            (PolicyRule(("get",), ("",), ("pods",)),),
+            (RoleSpec("{namespace}", (PolicyRule(("get",), ("",), ("pods",)),)),),
+        ),
     )
     with contextlib.closing(trials.make()) as trial:
         (run,) = of(trial, Run)
@@ -89,7 +94,11 @@ def test_the_header_names_the_users_and_their_rights(trials: Trials) -> None:
         [SCHEDULER, "helper"],
         [f"system:serviceaccount:schedproof-system:{CONTROL}"],
     )
-    assert run.rbac.declared == [rule("system:discovery"), rule("pods")]
+    assert run.rbac.declared == [
+        rule("system:discovery"),
+        rule("pods"),
+        {**rule("pods"), "namespace": trials.world.cluster.namespace},
+    ]
     assert run.rbac.schedulers == [rule(role) for role in ROLES]
     assert run.rbac.processes == {"helper": [rule("secrets")]}
     assert (run.namespace, run.seed, run.versions["kubernetes"]) == (NAMESPACE, 7, "v1.36.0")

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
 
 from schedproof.candidate.placeholders import placeholders_in
-from schedproof.candidate.reading import CandidateKind, Filled, FilledMapping, Reading
+from schedproof.candidate.reading import CandidateKind, Filled, FilledMapping, Reading, port_placeholder
 from schedproof.documents.durations import GO_UNITS, format_duration
 from schedproof.documents.model import (
     AnyText,
@@ -226,6 +226,11 @@ def _wrong_url_prefix(written: object) -> Wrong:
 # -- programs
 
 
+_PORT_NAME = matching(
+    r"[a-z]([-a-z0-9]*[a-z0-9])?", "expected lower-case letters, digits and dashes", "such as metrics"
+)
+
+
 def _wrong_names(env: Mapping[str, str]) -> Iterator[Wrong]:
     for name in env:
         if not name or "=" in name or "\0" in name:
@@ -255,6 +260,8 @@ class CommandSpec(Mapped):
     """answers 2xx once it is ready. null: it is enough that it runs"""
     port: Annotated[Whole, Field(ge=1, le=65_535), Such("8888")] | None = None
     """the port that it always takes. Else the harness chooses one, and the command or env must have `{port}`"""
+    ports: Annotated[tuple[Annotated[Text, _PORT_NAME], ...], Such("[metrics, webhook]")] = ()
+    """names of further ports that the harness chooses: `{metrics_port}` is that of `metrics`"""
 
     @model_validator(mode="before")
     @classmethod
@@ -285,7 +292,12 @@ class CommandSpec(Mapped):
 
     def wrong_port(self, files: Mapping[str, str]) -> Iterator[Wrong]:
         """Yield what is wrong if the program must listen, and is not told where; `files` are those that it gets."""
-        passes_port = "port" in placeholders_in([*self.command, *self.env.values(), *files.values()])
+        passed = placeholders_in([*self.command, *self.env.values(), *files.values()])
+        for number, name in enumerate(self.ports):
+            if port_placeholder(name) not in passed:
+                message = f"no argument, env or file contains {{{port_placeholder(name)}}}"
+                yield Wrong("missing-placeholder", message, "pass it there, or leave the port out", ("ports", number))
+        passes_port = "port" in passed
         if self.port is None and self.listens and not passes_port:
             message = "the harness chooses the port to listen on, but no argument, env or file contains {port}"
             fix = (

@@ -29,6 +29,7 @@ PLACEHOLDERS: Mapping[str, str] = MappingProxyType(
         "caFile": "the authority that signed it: PEM",
         "window": "the claimed window, such as 30s",
         "schedulerName": "spec.schedulerName",
+        "namespace": "the candidate's namespace, which has its ServiceAccounts, and its pods where it has pods",
         "python": "the Python interpreter that runs the harness, or python3 in a pod",
         "here": "the folder of candidate.yaml",
     }
@@ -75,6 +76,24 @@ def fill(value: T, values: Mapping[str, str]) -> T:
 def fill_known(text: str, values: Mapping[str, str]) -> str:
     """Replace the placeholders of `values` in `text`; other placeholders and doubled braces stay for a later `fill`."""
     return _PATTERN.sub(lambda found: values.get(found[2], found[0]), text)
+
+
+_IN_MANIFESTS = ("namespace",)
+"""The placeholders of manifests, which are documents of others: what else is in braces there is their own."""
+
+
+def fill_manifest(manifest: T, values: Mapping[str, str]) -> T:
+    """Replace `{namespace}` in the texts of a manifest; whatever else is in braces, doubled ones too, stays."""
+    known = {name: values[name] for name in _IN_MANIFESTS}
+
+    def filled(part: Any) -> Any:
+        if isinstance(part, str):
+            return fill_known(part, known)
+        if isinstance(part, list):
+            return [filled(item) for item in part]
+        return {key: filled(item) for key, item in part.items()} if isinstance(part, dict) else part
+
+    return cast("T", filled(manifest))
 
 
 def placeholders_in(value: object) -> frozenset[str]:

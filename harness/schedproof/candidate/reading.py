@@ -27,7 +27,9 @@ _UNAVAILABLE: Mapping[str, str] = MappingProxyType(
         "window": "claim a window in spec.claims.network, or write the value itself",
         "files": "list the files and their contents in spec.files",
         **dict.fromkeys(
-            CERTIFICATES, "the harness makes certificates for an extender with `config: {enableHTTPS: true}`"
+            CERTIFICATES,
+            "the harness makes certificates for an extender with `config: {enableHTTPS: true}`, and for a process that "
+            "`serves` a Service",
         ),
     }
 )
@@ -44,6 +46,9 @@ class Reading:
         known: what it can be judged by; None: everything is accepted.
         unavailable: placeholders that have no value in the texts that are being read, with a fix.
         addresses: placeholders for the addresses of processes, as far as they are available.
+        ports: placeholders for further ports of the program whose fields are being read.
+        ports_of: the same of each process.
+        serving: whether each process is behind a Service, and so has certificates.
     """
 
     name: str
@@ -51,6 +56,9 @@ class Reading:
     known: Claimable | None
     unavailable: Mapping[str, str]
     addresses: Sequence[str] = ()
+    ports: Sequence[str] = ()
+    ports_of: Sequence[Sequence[str]] = ()
+    serving: Sequence[bool] = ()
 
     @classmethod
     def of(cls, document: Value, known: Claimable | None) -> Reading:
@@ -69,28 +77,36 @@ class Reading:
         processes = spec["processes"] if isinstance(spec.get("processes"), list) else []
         unavailable = {name: fix for name, fix in _UNAVAILABLE.items() if name not in available}
         addresses = [address_placeholder(str(item.get("name"))) for item in processes if isinstance(item, dict)]
-        return cls(str(metadata.get("name")), kind, known, unavailable, addresses)
+        ports, ports_of = _ports(spec.get(kind or "")), [*map(_ports, processes)]
+        serving = ["serves" in _mapping(process) for process in processes]
+        return cls(str(metadata.get("name")), kind, known, unavailable, addresses, ports, ports_of, serving)
 
     @contextlib.contextmanager
     def of_process(self) -> Iterator[None]:
         """In this context the fields of one more process are read, which knows the addresses of those before it."""
-        whole = self.unavailable, self.addresses
+        whole = self.unavailable, self.addresses, self.ports
         own = ("port", "address", "files")
         without = {name: fix for name, fix in self.unavailable.items() if name not in own}
-        self.unavailable = {**{name: _UNAVAILABLE[name] for name in CERTIFICATES}, **without}
+        number = self._processes
+        certified = number < len(self.serving) and self.serving[number]
+        certificates = {} if certified else {name: _UNAVAILABLE[name] for name in CERTIFICATES}
+        self.unavailable = {
+            **certificates, **{name: fix for name, fix in without.items() if name not in CERTIFICATES}
+        }  # fmt: skip
         self.addresses = self.addresses[: self._processes]
+        self.ports = self.ports_of[self._processes] if self._processes < len(self.ports_of) else ()
         self._processes += 1
         try:
             yield
         finally:
-            self.unavailable, self.addresses = whole
+            self.unavailable, self.addresses, self.ports = whole
 
     def __post_init__(self) -> None:
         self._processes = 0
 
     def wrong_placeholders(self, value: Any) -> Iterator[Wrong]:
         """Yield what is wrong with the placeholders in the texts of `value`."""
-        known = [*(name for name in PLACEHOLDERS if name not in self.unavailable), *self.addresses]
+        known = [*(name for name in PLACEHOLDERS if name not in self.unavailable), *self.addresses, *self.ports]
         for at, text in texts_in(value):
             for message, fix in complaints(text, unavailable=self.unavailable, known=known):
                 yield Wrong("malformed", message, fix, at)
@@ -98,6 +114,16 @@ class Reading:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _ports(program: Any) -> list[str]:
+    names = _mapping(program).get("ports")
+    return [port_placeholder(str(name)) for name in names] if isinstance(names, list) else []
+
+
+def port_placeholder(name: str) -> str:
+    """The placeholder for a further port of a program."""
+    return f"{name.replace('-', '_')}_port"
 
 
 def address_placeholder(process: str) -> str:

@@ -20,9 +20,10 @@ from pydantic import (
     model_validator,
 )
 
+from schedproof.candidate.config_maps import SCHEMA, text_from
 from schedproof.candidate.kinds import CommandSpec
 from schedproof.candidate.points import PartOfPod, Texts
-from schedproof.candidate.reading import Filled, Reading, address_placeholder
+from schedproof.candidate.reading import Filled, Reading, address_placeholder, port_placeholder
 from schedproof.documents.manifests import is_kustomization, read_manifests
 from schedproof.documents.model import (
     AnyText,
@@ -36,7 +37,6 @@ from schedproof.documents.model import (
     Written,
     Wrong,
     checked,
-    existing,
     matching,
     refuse,
     rule,
@@ -77,6 +77,23 @@ class PolicyRule(Camel):
 
 
 @dataclasses.dataclass(frozen=True)
+class RoleSpec(Camel):
+    """Rules that count in one namespace."""
+
+    namespace: Annotated[Filled, Field(pattern=r"\S"), Such("kube-system")]
+    """where they count; `{namespace}` is the candidate's own. It exists, or `install` creates it"""
+    rules: Annotated[Listed[PolicyRule], Such("{apiGroups: [coordination.k8s.io], resources: [leases], ...}")]
+    """as those of `rbac`, without `nonResourceURLs`"""
+
+    @rule
+    def _about_resources(self, _: Reading) -> Iterator[Wrong]:
+        for number, one in enumerate(self.rules):
+            if one.non_resource_urls:
+                message = "URLs are in no namespace"
+                yield Wrong("contradiction", message, "move the rule to rbac.rules", ("rules", number))
+
+
+@dataclasses.dataclass(frozen=True)
 class RbacSpec(Camel):
     """The permissions of an identity; none by default."""
 
@@ -84,6 +101,8 @@ class RbacSpec(Camel):
     """ClusterRoles that exist already"""
     rules: Annotated[tuple[PolicyRule, ...], Such("{apiGroups: [...], ...}")] = ()
     """`verbs`, with `apiGroups`, `resources`, `resourceNames`, or with `nonResourceURLs`"""
+    roles: Annotated[tuple[RoleSpec, ...], Such("{namespace: kube-system, rules: [...]}")] = ()
+    """rules for one namespace each, such as those for the Lease of leader election"""
 
 
 def _normal(path: Path) -> Path:
@@ -144,31 +163,13 @@ class ImageSpec(Mapped):
 # -- files, manifests and processes
 
 
-_FROM = ("from",)
-
-
 def _content(value: Any, info: ValidationInfo) -> Any:
-    """The text of a file that is given as `{from: FILE}`."""
+    """The text of a file that is given as `{from: FILE}`, or in a ConfigMap of that file."""
     if not isinstance(value, dict):
         return value
-    refuse(
-        Wrong("unknown-field", f"unknown field {shown(name)}", "did you mean from?", (name,))
-        for name in value
-        if name != "from"
-    )
-    source = value.get("from")
-    if not isinstance(source, Written) or not source.strip():
-        code, found = ("missing-field", "missing: ") if source is None else ("wrong-type", "")
-        refuse([Wrong(code, f"{found}expected the name of a file", "such as `from: conf/config.yaml`", _FROM)])
-        return value
-    file = existing(source, folder=False, at=_FROM)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        refuse([Wrong("unreadable-file", "cannot be read as UTF-8 text", "name a text file", _FROM)])
-        raise
+    text = text_from(value)
     if info.context is not None:
-        refuse(wrong._replace(at=_FROM) for wrong in info.context.wrong_placeholders(text))
+        refuse(wrong._replace(at=("from",)) for wrong in info.context.wrong_placeholders(text))
     return text
 
 
@@ -181,23 +182,17 @@ def _wrong_file_names(files: Mapping[str, str]) -> Iterator[Wrong]:
             yield Wrong("malformed", message, fix, (name,))
 
 
-_FROM_FILE: dict[str, Any] = {
-    "type": "object", "required": ["from"], "additionalProperties": False,
-    "properties": {
-        "from": {"title": "file", "type": "string", "pattern": r"\S", "description": "a file, whose text is taken"}
-    },
-}  # fmt: skip
 _Content = Annotated[
     Filled,
     BeforeValidator(_content),
     Such('"text, or {from: FILE}"'),
-    WithJsonSchema({"anyOf": [{"type": "string"}, _FROM_FILE]}),
+    WithJsonSchema({"anyOf": [{"type": "string"}, SCHEMA]}),
 ]
 Files = Annotated[Mapping[str, _Content], checked(_wrong_file_names), Such('{config.yaml: "address: {prometheus}"}')]
 """The files that a program gets: name to text, in which placeholders are not yet replaced."""
 
 
-def _manifests(text: Any) -> Any:
+def manifest_path(text: Any) -> Any:
     """The absolute path of a file or folder of manifests."""
     if not isinstance(text, Written) or not text.strip():
         return text
@@ -213,16 +208,12 @@ def _manifests(text: Any) -> Any:
     return path
 
 
-Manifests = Annotated[
-    Listed[
-        Annotated[
-            Path,
-            BeforeValidator(_manifests),
-            WithJsonSchema({"title": "file, or folder", "type": "string", "pattern": r"\S"}),
-        ]
-    ],
-    Such("[crds/, queue.yaml]"),
+ManifestPath = Annotated[
+    Path,
+    BeforeValidator(manifest_path),
+    WithJsonSchema({"title": "file, or folder", "type": "string", "pattern": r"\S"}),
 ]
+Manifests = Annotated[Listed[ManifestPath], Such("[crds/, queue.yaml]")]
 
 _PROCESS_NAME = matching(
     r"[a-z]([-a-z0-9]*[a-z0-9])?", "expected lower-case letters, digits and dashes", "such as quota-controller"
@@ -241,6 +232,12 @@ class ProcessSpec(CommandSpec):
     """what its own identity may do; it acts as the candidate does if absent"""
     files: Files = dataclasses.field(default_factory=dict)
     """files that it is given, below the folder `{files}`, as those of the candidate's own program"""
+    serves: Annotated[Mapping[str, Annotated[Text, Such("webhook")]], Such("{my-system/admission: webhook}")] = (
+        dataclasses.field(default_factory=dict)
+    )
+    """Services that it is behind, by NAMESPACE/NAME, each with a name of `ports`, or `port`: webhooks and APIServices
+    of `install` lead there. It serves HTTPS with `{certFile}` and `{keyFile}`
+    """
 
     @model_validator(mode="wrap")
     @classmethod
@@ -253,6 +250,26 @@ class ProcessSpec(CommandSpec):
     @rule
     def _has_a_port(self, _: Reading) -> Iterator[Wrong]:
         yield from self.wrong_port(self.files)
+
+    @rule
+    def _serves_at_its_ports(self, _: Reading) -> Iterator[Wrong]:
+        for name, port in self.serves.items():
+            at = ("serves", name)
+            if not re.fullmatch(r"[-a-z0-9]+/[-a-z0-9.]+", name):
+                fix = "write NAMESPACE/NAME, such as my-system/admission"
+                yield Wrong("malformed", f"{shown(name)} is not a Service with its namespace", fix, at)
+            if port != "port" and port not in self.ports:
+                fix = f"list it: `ports: [{port}]`, or write port for {{port}}"
+                yield Wrong("unknown-value", f"the process has no port {shown(port)}", fix, at)
+
+    @property
+    def services(self) -> Mapping[tuple[str, str], str]:
+        """The placeholder of the port at which it serves what a Service, by namespace and name, is for."""
+        return {
+            (namespace, service): "port" if port == "port" else port_placeholder(port)
+            for name, port in self.serves.items()
+            for namespace, _, service in [name.partition("/")]
+        }
 
     @property
     def address_placeholder(self) -> str:

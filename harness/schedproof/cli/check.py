@@ -11,7 +11,7 @@ from pathlib import Path
 
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.descriptor.features import contradictions, suits
-from schedproof.candidate.kinds import CommandSpec, ExtenderSpec
+from schedproof.candidate.kinds import CommandSpec, ExtenderSpec, PluginSpec
 from schedproof.candidate.placeholders import fill_known, placeholders_in
 from schedproof.candidate.profiles import profile_of
 from schedproof.candidate.scheduler_config import (
@@ -23,6 +23,8 @@ from schedproof.candidate.scheduler_config import (
 from schedproof.candidate.score_weights import Share, own_share
 from schedproof.candidate.surroundings import Scoring
 from schedproof.deploy.executable import program_problem
+from schedproof.deploy.install import survey
+from schedproof.deploy.plugin_build.program import program_of
 from schedproof.documents.problems import DescriptorError, Place, Problem
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.catalogue import CATALOGUE
@@ -70,6 +72,9 @@ def check(candidate: Candidate) -> Iterator[str]:
     ]
     if unclaimed:
         yield f"  could also be claimed: {', '.join(unclaimed)}"
+    if isinstance(candidate.spec, PluginSpec) and (program := program_of(candidate.spec)):
+        yield f"  built already: {program}"
+    yield from (f"  {line}" for line in survey(candidate))
     for warning in _warnings(candidate):
         yield f"  warning: {warning}"
     for exclusion in candidate.exclusions:

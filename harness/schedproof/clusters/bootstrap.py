@@ -95,6 +95,11 @@ def _service_account(api: Api, name: str, rbac: Rbac, home: str) -> None:
     if rbac.rules:
         api.create_or_keep("clusterroles", {"metadata": {"name": name}, "rules": [dict(rule) for rule in rbac.rules]})
         api.create_or_keep("clusterrolebindings", _binding(name, "ClusterRole", name, subject))
+    for number, (namespace, rules) in enumerate(rbac.roles):
+        # A ClusterRole, bound in the namespace: what a run leaves is looked for among fewer kinds of objects.
+        own = f"{name}:{number}"
+        api.create_or_keep("clusterroles", {"metadata": {"name": own}, "rules": [dict(rule) for rule in rules]})
+        api.create_or_keep("rolebindings", _binding(own, "ClusterRole", own, subject), namespace)
     for role in rbac.system_roles:
         api.create_or_keep("rolebindings", _binding(f"{name}:{role}", "Role", role, subject), "kube-system")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from schedproof.clusters.api import Api
 from schedproof.clusters.spec import NodeSpec
@@ -17,13 +17,23 @@ NAMESPACE = "schedproof-system"
 """The namespace of all ServiceAccounts that the harness creates."""
 
 
+class NamespacedRules(NamedTuple):
+    """Rules that count in one namespace."""
+
+    namespace: str
+    rules: tuple[Mapping[str, Any], ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class Rbac:
-    """The rights of an identity: names of ClusterRoles, its own rules, and names of Roles in kube-system."""
+    """The rights of an identity: names of ClusterRoles, its own rules, names of Roles in kube-system, and its own rules
+    for single namespaces.
+    """
 
     cluster_roles: tuple[str, ...] = ()
     rules: tuple[Mapping[str, Any], ...] = ()
     system_roles: tuple[str, ...] = ()
+    roles: tuple[NamespacedRules, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -43,14 +43,15 @@ class Authority:
         """Issue a serving certificate for loopback, and for another IP `address` of this machine."""
         return self._issue(name, _common_name(name), ("server",), self._names(address))
 
-    def both(self, name: str) -> KeyPair:
-        """Issue a certificate for loopback that is valid for a server and for its client."""
-        return self._issue(name, _common_name(name), ("server", "client"), self._names())
+    def both(self, name: str, hosts: Sequence[str] = ()) -> KeyPair:
+        """Issue a certificate for loopback, and for these names of hosts, that is valid for a server and its client."""
+        return self._issue(name, _common_name(name), ("server", "client"), self._names(hosts=hosts))
 
     @staticmethod
-    def _names(address: str = "127.0.0.1") -> x509.SubjectAlternativeName:
+    def _names(address: str = "127.0.0.1", hosts: Sequence[str] = ()) -> x509.SubjectAlternativeName:
         return x509.SubjectAlternativeName(
             [
+                *map(x509.DNSName, hosts),
                 x509.DNSName("localhost"),
                 x509.DNSName("kubernetes.default.svc"),
                 *(x509.IPAddress(ipaddress.ip_address(ip)) for ip in sorted({"127.0.0.1", address})),

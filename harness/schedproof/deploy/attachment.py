@@ -25,10 +25,12 @@ from schedproof.candidate.scheduler_config import (
     served_by,
     serving_all,
 )
+from schedproof.candidate.served import Endpoint, led, services_of
 from schedproof.candidate.start_errors import explain_start
 from schedproof.candidate.surroundings import ProcessSpec, RbacSpec
+from schedproof.clusters.api import Manifest
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
-from schedproof.clusters.cluster import Identity, Rbac, Site
+from schedproof.clusters.cluster import Identity, NamespacedRules, Rbac, Site
 from schedproof.clusters.objects import AppliedObjects
 from schedproof.daemons.kubeconfig import redirected, server_of
 from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
@@ -40,10 +42,11 @@ from schedproof.deploy.deployer import DeployMode, Served
 from schedproof.deploy.extender_tls import ExtenderTls
 from schedproof.deploy.install import install
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
+from schedproof.deploy.plugin_build.program import program_of
 from schedproof.deploy.record import Recording, discard
 from schedproof.deploy.running import RunningComponents
 from schedproof.foundation.deadlines import CALL_RECORDED
-from schedproof.foundation.errors import CandidateError, DeadlineExceededError
+from schedproof.foundation.errors import CandidateError, DeadlineExceededError, UsageError
 from schedproof.foundation.progress import SilentProgress
 from schedproof.proxies.api_line import ApiLine
 from schedproof.proxies.exchange import Exchange
@@ -97,7 +100,19 @@ class Attachment:
         """The line of all its components to the apiserver, if it can be cut and there are taps."""
         self._installed = AppliedObjects(cluster.api, mine="foreign-objects" not in cluster.capabilities)
         self._cleanup.callback(self._installed.remove)
-        install(self._installed, candidate.install, cluster.namespace)
+        namespace = {"namespace": cluster.namespace}
+        self._leading = AppliedObjects(cluster.api, mine="foreign-objects" not in cluster.capabilities)
+        """What leads to its processes, while they run."""
+        self._cleanup.callback(self._leading.remove)
+        held = {service for process in candidate.processes for service in process.services}
+        # A definition is needed by the rest; what it says of conversion is led to the process later.
+        self._install(
+            lambda manifest: (
+                [manifest]
+                if manifest["kind"] == "CustomResourceDefinition" or not held.intersection(services_of(manifest))
+                else []
+            )
+        )
         self._attached: AttachedScheduler | None = None
         """The candidate itself, if it runs already."""
         own = f"candidate-{candidate.name}"
@@ -107,7 +122,7 @@ class Attachment:
         else:
             # A compiled scheduler needs kube-scheduler's rights in addition to its own; other kinds get their own only.
             more = SCHEDULER_RBAC if isinstance(candidate.spec, PluginSpec) else Rbac()
-            self._own = self._identity(own, _declared(rbac, more), tapped=tapped)
+            self._own = self._identity(own, _declared(rbac, more, namespace), tapped=tapped)
         self._scheduler: Identity | None = None
         if isinstance(candidate.spec, ExtenderSpec):
             self._scheduler = self._identity(f"scheduler-{candidate.name}", SCHEDULER_RBAC, tapped=tapped)
@@ -118,7 +133,7 @@ class Attachment:
             process.name: self._own
             if process.rbac is None
             else self._identity(
-                f"candidate-{candidate.name}-{process.name}", _declared(process.rbac, Rbac()), tapped=tapped
+                f"candidate-{candidate.name}-{process.name}", _declared(process.rbac, Rbac(), namespace), tapped=tapped
             )
             for process in self.programs
         }
@@ -141,6 +156,18 @@ class Attachment:
         """The scheduler's line to the candidate, if that is an extender and there are taps."""
         self._tap_trust: Mapping[str, Any] = {}
         self._certificates = made_certificates() if candidate.wants_certificates else None
+        self._serving = {
+            process.name: made_certificates([f"{name}.{namespace}.svc" for namespace, name in process.services])
+            for process in candidate.processes
+            if process.serves
+        }
+        """By process, the certificates with which it serves what Services are for."""
+        if self._serving and self.deploy != "process":
+            raise UsageError(
+                f"{candidate.path}: spec.processes: {next(iter(self._serving))} serves Services, which it does as a "
+                "process of this machine only",
+                remedy="use --deploy process; or install the Services and their pods",
+            )
         self.scheduler_log: Path | None = None
         self.start_error: CandidateError | None = None
         """Why a program of the candidate ended at its start."""
@@ -152,6 +179,7 @@ class Attachment:
         """The KubeSchedulerConfiguration of the last start of a scheduler."""
         self._values = {
             **candidate.own_values(),
+            **namespace,
             **({"prometheus": prometheus_url} if prometheus_url else {}),
             "device": cluster.device,
             **self._deployer.values,
@@ -218,6 +246,9 @@ class Attachment:
     @property
     def versions(self) -> Mapping[str, str]:
         """Its versions as far as they are seen, by name."""
+        spec = self.candidate.spec
+        if isinstance(spec, PluginSpec) and (program := program_of(spec)):
+            return {self.candidate.name: str(program)}
         return {} if self._attached is None else self._attached.versions
 
     def _identity(self, name: str, rbac: Rbac, *, tapped: bool) -> Identity:
@@ -294,10 +325,30 @@ class Attachment:
     def _start_process(self, process: ProcessSpec) -> None:
         identity = self._processes[process.name]
         values = {**self._values, **self._deployer.own_values(process, identity)}
-        served = self._deployer.start_command(process, identity, values, fill(dict(process.files), values))
+        certificates = self._serving.get(process.name, {})
+        values |= {name: f"{values['files']}/{CERTIFICATES[name]}" for name in certificates}
+        files = fill(dict(process.files), values) | {CERTIFICATES[name]: pem for name, pem in certificates.items()}
+        served = self._deployer.start_command(process, identity, values, files)
         self.running.started(served.component)
         served.component.wait_ready()
         self._values[process.address_placeholder] = served.inside
+        if process.serves:
+            self._lead_to(process, values, certificates["caFile"])
+
+    def _lead_to(self, process: ProcessSpec, values: Mapping[str, str], authority: str) -> None:
+        """Apply the webhooks and APIs that lead to a process, which responds now."""
+        endpoints = {service: Endpoint(values[port], authority) for service, port in process.services.items()}
+
+        def leading(manifest: Manifest, *, defines: bool) -> list[Manifest]:
+            chosen = (manifest["kind"] == "CustomResourceDefinition") == defines
+            return led(manifest, endpoints) if chosen and endpoints.keys() & set(services_of(manifest)) else []
+
+        self._install(lambda manifest: leading(manifest, defines=True))
+        self._install(lambda manifest: leading(manifest, defines=False), self._leading)
+
+    def _install(self, change: Callable[[Manifest], list[Manifest]], objects: AppliedObjects | None = None) -> None:
+        own = self._cluster.namespace
+        install(objects or self._installed, self.candidate.install, own, {"namespace": own}, change)
 
     @property
     def _files(self) -> dict[str, str]:
@@ -475,6 +526,7 @@ class Attachment:
         if self.start_error is not None:
             raise self.start_error
         if self.ended:
+            self._leading.remove()
             self.running.halt()
             self.resume()
 
@@ -484,6 +536,7 @@ class Attachment:
         Raises:
             CandidateError: it runs already, and may not be restarted.
         """
+        self._leading.remove()  # else the apiserver refuses what others create meanwhile
         self.running.halt()
         if self._attached is not None:
             self._attached.replace()
@@ -510,13 +563,18 @@ def _second_instance(candidate: Candidate) -> ProcessSpec | None:
         return None
     return ProcessSpec(
         command=spec.command, workdir=spec.workdir, env=spec.env, ready=spec.ready, name="second--instance",
-        rbac=candidate.rbac, files=candidate.files,
+        rbac=candidate.rbac, files=candidate.files, ports=spec.ports,
     )  # fmt: skip
 
 
-def _declared(rbac: RbacSpec, more: Rbac) -> Rbac:
+def _declared(rbac: RbacSpec, more: Rbac, values: Mapping[str, str]) -> Rbac:
     rules = [rule.document() for rule in rbac.rules]
-    return Rbac((*rbac.cluster_roles, *more.cluster_roles), (*rules, *more.rules), more.system_roles)
+    roles = [
+        NamespacedRules(fill(role.namespace, values), tuple(rule.document() for rule in role.rules))
+        for role in rbac.roles
+    ]  # fmt: skip
+    cluster_roles = (*rbac.cluster_roles, *more.cluster_roles)
+    return Rbac(cluster_roles, (*rules, *more.rules), more.system_roles, (*roles, *more.roles))
 
 
 def _indent(text: str) -> str:

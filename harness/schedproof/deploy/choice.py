@@ -95,7 +95,7 @@ def _require_replaceable(candidate: Candidate) -> None:
             remedy="--deploy pod",
         )
     more = set(candidate.rbac.cluster_roles) - set(SCHEDULER_RBAC.cluster_roles)
-    if more or candidate.rbac.rules:
+    if more or candidate.rbac.rules or candidate.rbac.roles:
         raise UsageError(
             f"{candidate.path}: spec.rbac asks for more than system:kube-scheduler may do, which is then its identity",
             remedy="use --deploy pod, where it has an identity of its own",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, Final
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import CommandSpec, ExtenderSpec, PluginSpec
 from schedproof.candidate.placeholders import fill
+from schedproof.candidate.reading import port_placeholder
 from schedproof.candidate.surroundings import ProcessSpec
 from schedproof.clusters.api import Manifest, NotFound
 from schedproof.clusters.cluster import Hosting, Identity, Site
@@ -35,6 +37,12 @@ _PORT = 8888
 """A container's ports are its own, so any port works."""
 
 
+def _more_ports(spec: CommandSpec) -> dict[str, str]:
+    """The values of placeholders for further ports, none of which is the first one."""
+    free = (port for port in itertools.count(_PORT + 1) if port != spec.port)
+    return {port_placeholder(name): str(port) for name, port in zip(spec.ports, free, strict=False)}
+
+
 class PodDeployer:
     """See `schedproof.deploy.deployer.Deployer`.
 
@@ -54,7 +62,7 @@ class PodDeployer:
         self._port = (candidate.spec.port if isinstance(candidate.spec, CommandSpec) else None) or _PORT
         self.values = {
             "address": _ANYWHERE, "python": "python3", "kubeconfig": KUBECONFIG, "port": str(self._port),
-            "files": FILES,
+            "files": FILES, **(_more_ports(candidate.spec) if isinstance(candidate.spec, CommandSpec) else {}),
         }  # fmt: skip
         self._images: dict[str, str] = {}
         require_images(candidate, builds=hosting.builds)
@@ -65,7 +73,7 @@ class PodDeployer:
         return Path(KUBECONFIG)
 
     def own_values(self, process: ProcessSpec, identity: Identity) -> Mapping[str, str]:  # noqa: ARG002 - see `kubeconfig`
-        return {"port": str(process.port or _PORT)}
+        return {"port": str(process.port or _PORT), **_more_ports(process)}
 
     def start_command(
         self,

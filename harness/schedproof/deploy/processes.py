@@ -16,6 +16,7 @@ from typing import Any, Final
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import CommandSpec
 from schedproof.candidate.placeholders import fill
+from schedproof.candidate.reading import port_placeholder
 from schedproof.candidate.surroundings import ProcessSpec
 from schedproof.clusters.cluster import Identity, Site
 from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
@@ -68,8 +69,11 @@ class ProcessDeployer:
         self.accounts = Accounts(cluster.api, lambda: self._own_folder)
         self._ports: dict[str, int] = {}
         """By the name of a process of the candidate; empty: its own program."""
+        self._more_ports: dict[str, dict[str, str]] = {}
+        """Likewise: the values of placeholders for further ports."""
         if isinstance(candidate.spec, CommandSpec):
             self.values["port"] = self._reserve("", candidate.spec, f"spec.{candidate.kind}")
+            self.values |= self._more_ports[""]
         for number, process in enumerate(candidate.processes):
             self._reserve(process.name, process, f"spec.processes[{number}]")
         if candidate.files or candidate.wants_certificates:
@@ -79,6 +83,7 @@ class ProcessDeployer:
         ports, wanted_by = self._host.ports, f"{self._candidate.path}: {field}.port"
         port = ports.reserve() if spec.port is None else ports.reserve_exactly(spec.port, wanted_by=wanted_by)
         self._ports[name] = port
+        self._more_ports[name] = {port_placeholder(more): str(ports.reserve()) for more in spec.ports}
         return str(port)
 
     @functools.cached_property
@@ -100,6 +105,7 @@ class ProcessDeployer:
 
     def own_values(self, process: ProcessSpec, identity: Identity) -> Mapping[str, str]:
         return {
+            **self._more_ports[process.name],
             "port": str(self._ports[process.name]),
             "kubeconfig": str(identity.kubeconfig),
             "files": str(self._own_folder / f"files-{process.name}"),
@@ -146,6 +152,9 @@ class ProcessDeployer:
         address = f"{_LOOPBACK}:{port}"
         folders = own_folders(self._candidate.path.parent, spec.workdir, spec.command)
         component = _ProcessComponent(process, wait_ready if spec.listens else _at_once, folders=folders)
+        if isinstance(spec, ProcessSpec) and spec.serves:
+            # While it stood still, the apiserver would refuse what others create.
+            component.freeze = component.thaw = _at_once
         return Served(component, address, address)
 
     def start_scheduler(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -27,13 +27,25 @@ def manifest_files(path: Path) -> list[Path]:
     return sorted(file for file in path.iterdir() if file.suffix in _ENDINGS and file.is_file())
 
 
+class Placed(NamedTuple):
+    """A manifest, and where its document begins."""
+
+    place: Place
+    manifest: dict[str, Any]
+
+
 def read_manifests(path: Path) -> list[dict[str, Any]]:
     """Return the manifests of a file, or of the files of a folder.
 
     Raises:
         DescriptorError: with the problem and its place.
     """
-    found: list[dict[str, Any]] = []
+    return [placed.manifest for placed in read_placed(path)]
+
+
+def read_placed(path: Path) -> list[Placed]:
+    """As `read_manifests`, with their places."""
+    found: list[Placed] = []
     for file in manifest_files(path):
         try:
             text = file.read_text(encoding="utf-8")
@@ -47,7 +59,7 @@ def read_manifests(path: Path) -> list[dict[str, Any]]:
                 "name a readable file of manifests",
             )
             raise DescriptorError([problem]) from None
-        found += parse_manifests(text, file)
+        found += parse_placed(text, file)
     if not found:
         raise DescriptorError(
             [
@@ -69,6 +81,11 @@ def parse_manifests(text: str, file: Path) -> list[dict[str, Any]]:
     Raises:
         DescriptorError: with the problem and its place in `file`.
     """
+    return [placed.manifest for placed in parse_placed(text, file)]
+
+
+def parse_placed(text: str, file: Path) -> list[Placed]:
+    """As `parse_manifests`, with their places."""
     try:
         # Prefer libyaml: CustomResourceDefinitions of ten thousand lines are common.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -85,7 +102,7 @@ def parse_manifests(text: str, file: Path) -> list[dict[str, Any]]:
         raise DescriptorError(
             [Problem(Place(str(file)), "", "not-yaml", f"not valid YAML: {error}", "write YAML or JSON")]
         ) from None
-    found: list[dict[str, Any]] = []
+    found: list[Placed] = []
     for node, document in zip(nodes, (document for document in documents if document is not None), strict=False):
         place = Place(str(file), node.start_mark.line + 1, node.start_mark.column + 1)
         for manifest in _items(document):
@@ -101,7 +118,7 @@ def parse_manifests(text: str, file: Path) -> list[dict[str, Any]]:
                         )
                     ]
                 )
-            found.append(manifest)
+            found.append(Placed(place, manifest))
     return found
 
 

@@ -254,8 +254,14 @@ class Existing:
         return {"title": self.what, "type": "string", "pattern": r"\S"}
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class OrFile:
-    """Metadata of a field whose value may be in a file of its own, which the field names."""
+    """Metadata of a field whose value may be in a file of its own, which the field names.
+
+    `title`: what may be named, in words.
+    """
+
+    title: str = "file"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return handler(source)
@@ -263,7 +269,29 @@ class OrFile:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return {"anyOf": [{"title": "file", "type": "string", "pattern": r"\S"}, handler(schema)]}
+        return {"anyOf": [{"title": self.title, "type": "string", "pattern": r"\S"}, handler(schema)]}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OrAlone:
+    """Metadata of a list of which a single item that is a mapping may be written without the list.
+
+    `title`: its type, in words.
+    """
+
+    title: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return handler(source)
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        found = handler(schema)
+        return {
+            "title": self.title,
+            "anyOf": [found, *(one for one in found["items"]["anyOf"] if one.get("type") != "string")],
+        }
 
 
 ExistingFile = Annotated[Path, Existing("file")]

@@ -134,6 +134,8 @@ class _Spot:
             elif isinstance(data, dict) and step in data:
                 entry = data[str(step)]
                 spot = cls(path_of(spot.path, str(step)), entry.place if named else _place(entry), entry.value)
+            elif step == 0 and not isinstance(data, (list, Mark)):
+                pass  # it stands for a list of one item
             else:
                 reported = Mark.INVALID if data is Mark.INVALID else Mark.ABSENT
                 return cls(path_of(spot.path, str(step)), spot.place, Value(spot.place, reported))

@@ -76,7 +76,7 @@ class Rights(Model):
     """RBAC rules."""
 
     declared: list[dict[str, Any]] = Field(default_factory=list)
-    """The rules of the candidate's identity."""
+    """The rules of the candidate's identity; one that counts in a single namespace has that as `namespace`."""
     schedulers: list[dict[str, Any]] = Field(default_factory=list)
     """The rules that Kubernetes grants to schedulers."""
     processes: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)

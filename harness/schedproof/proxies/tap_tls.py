@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import ssl
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from schedproof.daemons.certificates import Authority
@@ -32,14 +32,16 @@ def own_certificate(address: str) -> tuple[ssl.SSLContext, str]:
         return context, base64.b64encode(authority.certificate.read_bytes()).decode()
 
 
-def made_certificates() -> dict[str, str]:
+def made_certificates(hosts: Sequence[str] = ()) -> dict[str, str]:
     """Return a new certificate for an extender on loopback or called localhost, and for its client; as PEM.
+
+    `hosts`: further names that it is called by.
 
     The keys are the names of the placeholders for the files: `caFile`, `certFile`, `keyFile`.
     """
     with tempfile.TemporaryDirectory() as folder:
         authority = Authority(Path(folder) / "authority")
-        pair = authority.both("extender")
+        pair = authority.both("extender", hosts)
         files = {"caFile": authority.certificate, "certFile": pair.certificate, "keyFile": pair.key}
         return {name: file.read_text(encoding="ascii") for name, file in files.items()}
 

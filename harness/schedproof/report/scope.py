@@ -100,6 +100,7 @@ def _of_pods(candidate: Candidate, cluster: Surveyed, *, registry: str) -> Itera
     rights = [f"the ClusterRole {role}" for role in dict.fromkeys((*candidate.rbac.cluster_roles, *more))]
     if candidate.rbac.rules:
         rights.append(f"{counted(len(candidate.rbac.rules), 'rule')} of spec.rbac")
+    rights += [f"{counted(len(role.rules), 'rule')} in the namespace {role.namespace}" for role in candidate.rbac.roles]
     yield f"it is granted {', '.join(rights) or 'no rights'}"
 
 

@@ -11,6 +11,7 @@ from schedproof.binaries.resolve import explicit_binaries
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import PluginSpec
 from schedproof.clusters.kinds import KINDS
+from schedproof.deploy.install import require_served
 from schedproof.deploy.plugin_build.own_pins import minor_of
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.errors import UsageError
@@ -148,6 +149,8 @@ class RunRequest:
                 raise UsageError(f"no clauses of a profile {profile!r}", remedy=did_you_mean(profile, known))
         for candidate in self.candidates:
             self._check_kind(candidate)
+            if "pod" not in self.settings.kind.deploys:
+                require_served(candidate)
             self._check_claims(candidate)
         names = sorted(candidate.name for candidate in self.candidates)
         if len(set(names)) < len(names):

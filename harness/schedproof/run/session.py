@@ -12,6 +12,7 @@ from schedproof.candidate.kinds import PluginSpec
 from schedproof.clusters.cluster import Cluster
 from schedproof.clusters.targets import build_targets_server
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
+from schedproof.deploy.plugin_build.program import program_of
 from schedproof.foundation.disk import DiskSpace, naming_full_disk
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
@@ -97,6 +98,7 @@ class Session:
                             cluster, candidate, folder, settings.seed, settings.deployed, settings.effort,
                             keep_going=settings.keep_going,
                         )  # fmt: skip
+                    self.result.versions |= self._trial.attachment.versions
                     result.soak = self._trial.soak
                     if result.soak is not None:
                         result.soak.tell = self.progress.note
@@ -121,6 +123,9 @@ class Session:
             begin = time.monotonic()
             scheduler_binary(candidate.spec, name=candidate.name, kubernetes=cluster.kubernetes, progress=self.progress)
             self.result.timings[f"build {candidate.name}"] = time.monotonic() - begin
+            program = program_of(candidate.spec)
+            if program is not None and (unsuited := program.unsuited(cluster.kubernetes)):
+                self.progress.note(f"{candidate.name}: {unsuited}")
         if candidate.claims.network is not None:
             with contextlib.suppress(HostError):  # most candidates never ask about targets
                 build_targets_server(self.progress)

@@ -253,7 +253,16 @@ class Trial:
 
     def _rights(self, rbac: RbacSpec) -> list[dict[str, Any]]:
         """Return the RBAC rules that the descriptor gives an identity of the candidate."""
-        return self._rules(rbac.cluster_roles) + [rule.document() for rule in rbac.rules]
+        here = {"namespace": self.cluster.namespace}
+        return [
+            *self._rules(rbac.cluster_roles),
+            *(rule.document() for rule in rbac.rules),
+            *(
+                {**rule.document(), "namespace": fill(role.namespace, here)}
+                for role in rbac.roles
+                for rule in role.rules
+            ),
+        ]
 
     def _rules(self, roles: Iterable[str]) -> list[dict[str, Any]]:
         """Return the RBAC rules of these ClusterRoles."""

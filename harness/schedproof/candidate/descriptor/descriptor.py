@@ -9,11 +9,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from schedproof.candidate.claims import Claims, Exclusion
+from schedproof.candidate.config_maps import text_from
 from schedproof.candidate.descriptor.features import wrong_features
 from schedproof.candidate.descriptor.inheritance import read_inherited
+from schedproof.candidate.installed import Install
 from schedproof.candidate.kinds import (
     AttachedSpec,
     ControllerSpec,
@@ -24,7 +27,7 @@ from schedproof.candidate.kinds import (
 from schedproof.candidate.placeholders import CERTIFICATES, placeholders_in
 from schedproof.candidate.profiles import Claimable
 from schedproof.candidate.reading import KINDS, CandidateKind, Reading
-from schedproof.candidate.surroundings import Files, ImageSpec, Manifests, ProcessSpec, RbacSpec, Scoring, WorldSpec
+from schedproof.candidate.surroundings import Files, ImageSpec, ProcessSpec, RbacSpec, Scoring, WorldSpec
 from schedproof.documents.durations import format_duration
 from schedproof.documents.model import (
     Anything,
@@ -62,6 +65,8 @@ _MOVING = frozenset({"latest", "main", "master", "head", "dev", "nightly", "edge
 
 def _scheduler_config(value: Any, info: ValidationInfo) -> Any:
     """A KubeSchedulerConfiguration, which may be in a file of its own."""
+    if info.context is not None and isinstance(value, dict) and "from" in value:
+        return _config_from(value, info.context)
     if info.context is not None and isinstance(value, dict):
         refuse(_wrong_config(value, info.context))
     if info.context is None or not isinstance(value, Written) or not value.strip():
@@ -78,13 +83,30 @@ def _scheduler_config(value: Any, info: ValidationInfo) -> Any:
     return plain(data)
 
 
+def _config_from(value: dict[str, Any], context: Reading) -> Any:
+    """A KubeSchedulerConfiguration that is in a ConfigMap, or in a file."""
+    at = ("from",)
+    try:
+        config = yaml.safe_load(text_from(value))
+    except yaml.YAMLError as error:
+        refuse([Wrong("not-yaml", f"its text is not valid YAML: {error}", "name a configuration in YAML", at)])
+        raise
+    if not isinstance(config, dict):
+        refuse([Wrong("wrong-type", "its text is no mapping", f"name a text with a {_KIND}", at)])
+    refuse(wrong._replace(at=at) for wrong in _wrong_config(config, context))
+    return config
+
+
 def _wrong_config(config: dict[str, Any], context: Reading) -> Iterator[Wrong]:
     yield from context.wrong_placeholders(config)
     kind = config.get("kind")
     if kind != _KIND:  # a clause judges the apiVersion, which Kubernetes may have removed
         found = f"kind {shown(str(kind))}" if kind else "none"
         message = f"expected a {_KIND}, found {found}"
-        yield Wrong("invalid-manifest", message, f"kind: {_KIND}", ("kind",) if "kind" in config else ())
+        fix = f"kind: {_KIND}"
+        if kind == "ConfigMap":
+            fix = "name what it has: `schedulerConfig: {from: FILE, configMap: NAME, key: KEY}`"
+        yield Wrong("invalid-manifest", message, fix, ("kind",) if "kind" in config else ())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -119,17 +141,18 @@ class Settings(Camel):
         | None
     ) = None
     """for extender and plugin: a KubeSchedulerConfiguration, taken as it is, of any apiVersion; one of its profiles
-    must serve `schedulerName`. The harness writes one if it is absent
+    must serve `schedulerName`. `{from: FILE, configMap: NAME, key: KEY}` takes it from a ConfigMap. The harness writes
+    one if it is absent
     """
     files: Files = dataclasses.field(default_factory=dict)
-    """files that its program is given, below the folder `{files}`: name to text, or to `{from: FILE}`; placeholders in
-    it are filled in
+    """files that its program is given, below the folder `{files}`: name to text, or to `{from: FILE}`, also with
+    `configMap` and `key`; placeholders in it are filled in
     """
     processes: Annotated[Listed[ProcessSpec], Such("{name: quota-controller, command: [...]}")] = ()
     """what it needs beside its scheduler, such as a controller: started before it, in this order"""
-    install: Manifests = ()
+    install: Install = ()
     """manifests that the cluster has before it starts (definitions, namespaces, queues), in this order. A folder is
-    taken file by file, or built by kustomize
+    taken file by file, or built by kustomize. `{from: release.yaml, kinds: [...]}` applies the named kinds only
     """
     world: WorldSpec = dataclasses.field(default_factory=WorldSpec)
     """what pods, nodes and namespaces must have so that the candidate takes effect"""

@@ -49,6 +49,8 @@ class _Right:
     """resourceNames: only these objects; all objects if empty."""
     path: str = ""
     """A nonResourceURL; a * at its end matches any suffix."""
+    namespace: str = ""
+    """The only namespace in which it counts; it counts in all if empty."""
 
     @classmethod
     def of(cls, rules: Iterable[Mapping[str, Any]]) -> Iterator[_Right]:
@@ -56,13 +58,15 @@ class _Right:
             for verb in rule.get("verbs") or ():
                 for resource in rule.get("resources") or ():
                     for group in rule.get("apiGroups") or ("",):
-                        yield cls(verb, group, resource, tuple(rule.get("resourceNames") or ()))
+                        names, namespace = tuple(rule.get("resourceNames") or ()), rule.get("namespace", "")
+                        yield cls(verb, group, resource, names, namespace=namespace)
                 for path in rule.get("nonResourceURLs") or ():
                     yield cls(verb, "", "", path=path)
 
     def __str__(self) -> str:
         where = self.path or (f"{self.resource} in {self.group}" if self.group else self.resource)
-        return f"{self.verb} {where}" + (f" named {', '.join(self.names)}" if self.names else "")
+        named = f" named {', '.join(self.names)}" if self.names else ""
+        return f"{self.verb} {where}{named}{f' of the namespace {self.namespace}' if self.namespace else ''}"
 
     def allows(self, request: ApiRequest) -> bool:
         """Whether it grants a request (pkg/apis/rbac/v1: VerbMatches, APIGroupMatches, ResourceMatches, ...)."""
@@ -75,6 +79,7 @@ class _Right:
             self.group in ("*", self.group if request.group is None else request.group)
             and _resource_matches(self.resource, request.resource)
             and (not self.names or request.name in self.names)
+            and self.namespace in ("", request.namespace)
         )
 
     def covers(self, other: _Right) -> bool:
@@ -87,6 +92,7 @@ class _Right:
             self.group in ("*", other.group)
             and _resource_matches(self.resource, other.resource)
             and (not self.names or (bool(other.names) and set(other.names) <= set(self.names)))
+            and self.namespace in ("", other.namespace)
         )
 
     @property
@@ -102,7 +108,7 @@ class _Right:
         if self.group in _CORE and self.resource == "nodes/proxy":
             return "that is access to every kubelet's API, past admission and audit"
         if self.group in _CORE and self.resource == "secrets" and not self.names:
-            return "that is every secret of the cluster"
+            return f"that is every secret of {f'the namespace {self.namespace}' if self.namespace else 'the cluster'}"
         if self.verb in ("escalate", "bind") and self.group in _RBAC_GROUPS and self.resource in _ROLES:
             return "with that it can give itself any right"
         if self.verb == "impersonate":
