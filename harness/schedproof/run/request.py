@@ -165,6 +165,13 @@ class RunRequest:
                 remedy=f"name the cluster in which it runs: --cluster {' or '.join(fitting)} --kubeconfig FILE",
             )
 
+        in_pod = self.settings.cluster == "existing" and self.settings.kubeconfig is None
+        if in_pod and candidate.kind != "attached" and self.settings.deployed == "process":
+            raise UsageError(
+                f"{candidate.path}: in the pod of a cluster, {candidate.name} cannot run as a process of the harness",
+                remedy="--deploy pod, with an image of the candidate (spec.image.ref)",
+            )
+
     def _check_claims(self, candidate: Candidate) -> None:
         for profile in self.profiles:
             if profile not in candidate.claims.profiles:
