@@ -25,7 +25,8 @@ ROOT = Path(__file__).parents[1]
 CONTEXT = ROOT / "build" / "image"
 PYTHON = "3.11.9"
 """The version of Python for which wheels are chosen; any other 3.11 does in the image."""
-BINARIES = ("prometheus",)
+BINARIES = ("kube-scheduler", "prometheus", "readings-server")
+"""What a run starts beside candidates: the control of preferences, and servers of chosen readings."""
 
 
 def build(tag: str, python: str, base: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from schedproof.binaries.resolve import explicit_binaries
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import PluginSpec
+from schedproof.clusters.existing.access import in_cluster
 from schedproof.clusters.kinds import KINDS
 from schedproof.deploy.plugin_build.own_pins import minor_of
 from schedproof.documents.suggestions import did_you_mean
@@ -165,7 +166,7 @@ class RunRequest:
                 remedy=f"name the cluster in which it runs: --cluster {' or '.join(fitting)} --kubeconfig FILE",
             )
 
-        in_pod = self.settings.cluster == "existing" and self.settings.kubeconfig is None
+        in_pod = in_cluster() and self.settings.kind.attaches and self.settings.kubeconfig is None
         if in_pod and candidate.kind != "attached" and self.settings.deployed == "process":
             raise UsageError(
                 f"{candidate.path}: in the pod of a cluster, {candidate.name} cannot run as a process of the harness",

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
+from schedproof.foundation.visible import visible
+
 RESULTS = "SONOBUOY_RESULTS_DIR"
 """The environment variable with the folder of results."""
 _DEFAULT = "/tmp/sonobuoy/results"  # noqa: S108 - Sonobuoy's own
@@ -52,7 +54,7 @@ def without_result(printed: str) -> str:
     """Return the JUnit of a run that ended with an error before it judged anything."""
     suite = ElementTree.Element("testsuite", name="schedproof", tests="1", failures="0", errors="1")
     case = ElementTree.SubElement(suite, "testcase", classname="schedproof", name="run")
-    ElementTree.SubElement(case, "error", message="the run ended without a report").text = printed
+    ElementTree.SubElement(case, "error", message="the run ended without a report").text = visible(printed)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 

@@ -171,7 +171,14 @@ class Submission:
             if error.status < 500:
                 raise
             return False  # the kubelet is out of the apiserver's reach
+        if pending:
+            self._say(pending, number + 1, say)
         return True
+
+    def _say(self, line: bytes, number: int, say: Callable[[str], object]) -> None:
+        if number > self._printed:
+            say(line.decode(errors="replace"))
+            self._printed = number
 
     def _pod(self) -> Manifest:
         """Return the pod of the Job.

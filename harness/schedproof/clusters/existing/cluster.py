@@ -45,9 +45,7 @@ _RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 
 def binaries_for(options: ExistingOptions) -> tuple[str, ...]:
     """Return the binaries that run on this machine beside the cluster."""
-    # No candidate runs as a process of a pod.
-    scheduler = () if options.kubeconfig is None else ("kube-scheduler",)
-    return (*scheduler, "prometheus", *(("kwok",) if options.allow_node_changes else ()))
+    return ("kube-scheduler", "prometheus", *(("kwok",) if options.allow_node_changes else ()))
 
 
 class ExistingCluster:
