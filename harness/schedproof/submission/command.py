@@ -120,7 +120,10 @@ def _concluded(submission: Submission, report: Path, say: Callable[[str], object
         submission.fetch(report)
     except HostError as error:
         # Its evidence stays where it is, if it is anywhere.
-        tell(f"the report of {submission.name} is not fetched: {error}")
+        tell(
+            f"the report of {submission.name} is not fetched: {error}\n"
+            f"  `schedproof submit --attach {submission.name} --cancel` with the same cluster removes what is left"
+        )
         return EXIT_ERROR
     say(f"report: {report}")
     submission.remove()

@@ -7,6 +7,7 @@ writes junit.xml into the folder of results, and then the path of that file into
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,10 +37,13 @@ def run(arguments: Sequence[str], results: Path) -> int:
         printed: list[str] = []
         with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             assert process.stdout is not None
+            # Process 1 of a container ignores what it does not handle; the run removes what it has created.
+            before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
             for line in process.stdout:
                 sys.stdout.write(line)  # the plugin's log
                 sys.stdout.flush()
                 printed = [*printed, line][-_TAIL:]
+        signal.signal(signal.SIGTERM, before)
         junit = report / "junit.xml"
         text = junit.read_text() if junit.is_file() else without_result("".join(printed))
     results.mkdir(parents=True, exist_ok=True)
