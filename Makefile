@@ -33,6 +33,7 @@ help:
 	@echo "make pairs      by what pods waited and what freed them, and faults, in the worlds of saved runs (ARGS=REPORT...)"
 	@echo "make benchmark  how long a cluster takes to start"
 	@echo "make bounds     the fast tests with the lowest and the highest versions of all dependencies, on each Python: half an hour"
+	@echo "make image      the image of the harness, for \`schedproof submit\` and Sonobuoy (ARGS='--tag REF --python IMAGE')"
 	@echo "make lock       pin the Python dependencies anew"
 	@echo "make clean      remove the virtual environment and results"
 
@@ -127,6 +128,10 @@ benchmark: setup
 
 bounds:
 	@tools/bounds "$(PYTHON)" $(VERSIONS)
+
+.PHONY: image
+image: setup
+	$(BIN)/python tools/build_image.py $(ARGS)
 
 lock:
 	$(PYTHON) -m venv .venv-lock

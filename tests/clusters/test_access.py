@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kubernetes.config import incluster_config
 
-from schedproof.clusters.existing.access import read_access
+from schedproof.clusters.existing import access
+from schedproof.clusters.existing.access import in_cluster, read_access
 from schedproof.foundation.errors import UsageError
 
 
@@ -87,3 +89,20 @@ def test_a_kubeconfig_that_cannot_be_used_is_named_with_a_remedy(
         read_access(file, context, tmp_path)
     assert str(file) in refused.value.message
     assert refused.value.remedy
+
+
+def test_a_pod_uses_its_own_account_whose_token_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    assert not in_cluster()
+    (tmp_path / "token").write_text("secret")
+    (tmp_path / "ca.crt").write_text("authority")
+    monkeypatch.setattr(access, "_ACCOUNT", tmp_path)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "192.0.2.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    assert in_cluster()
+    found = read_access(None, "", tmp_path)
+    assert found.url == "https://192.0.2.1:443"
+    assert found.ca == tmp_path / "ca.crt"
+    assert found.authorization().split() == ["bearer", "secret"]

@@ -13,6 +13,7 @@ from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import AttachedSpec, ControllerSpec, Workload
 from schedproof.candidate.surroundings import RbacSpec
 from schedproof.clusters.api import NotFound
+from schedproof.deploy.attached import withheld as withholding
 from schedproof.deploy.attached.scheduler import AttachedScheduler, require_restartable
 from schedproof.deploy.attached.withheld import RESTART_ATTACHED, withheld
 from schedproof.deploy.attached.workload import FoundPod, find_leader, find_pods
@@ -152,6 +153,13 @@ def test_what_is_withheld_says_what_would_make_it_possible() -> None:
     assert unseen["watch-candidate"] == unseen["restart-candidate"]
     started = dataclasses.replace(candidate(), attached=None, controller=ControllerSpec(command=("a",)))
     assert withheld(started, [], "process") == {}
+
+
+def test_in_a_pod_no_candidate_is_started_on_other_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = dataclasses.replace(candidate(), attached=None, controller=ControllerSpec(command=("a",)))
+    monkeypatch.setattr(withholding, "in_cluster", lambda: True)
+    assert withheld(started, ["hold-bindings"], "pod").keys() == {"configure-candidate"}
+    assert withheld(started, [], "pod").keys() == {"configure-candidate", "scripted-metrics", "tap-candidate"}
 
 
 def test_pods_that_do_not_reach_this_machine_have_no_taps_and_no_chosen_readings() -> None:

@@ -334,3 +334,15 @@ open("inner/written", "w").close()
     assert process.log_tail() == "['file', 'inner', 'link', 'new'] text file True"
     assert (above / "inner" / "written").exists()
     assert not (above / "new").exists()
+
+
+def test_without_namespaces_processes_end_with_it_too(tmp_path: Path) -> None:
+    """As in the container of a pod, where none can be created."""
+    opened = Sandbox(namespaces=False)
+    with contextlib.closing(opened):
+        process = opened.spawn(Command("it", (sys.executable, "-S", "-c", LIVES), tmp_path / "log", tmp_path))
+        wait_printed(process, "ready")
+        os.kill(process.pid, 0)  # the pid is that of this process's own namespace
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)
+    assert not opened.scratch.exists()

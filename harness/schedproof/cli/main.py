@@ -123,6 +123,10 @@ _COMMANDS = {
             "schedproof soak candidate.yaml --minutes 10",
         ),
         "replay": ("repeat a saved case of scores, or a world, that failed", "schedproof replay 5d0c2a81"),
+        "submit": (
+            "run in the cluster itself, as a Job, and fetch the report",
+            "schedproof submit candidate.yaml --kubeconfig FILE --image REF",
+        ),
         "bench": ("compare how fast candidates schedule", "schedproof bench my-plugin --workload basic --rounds 10"),
     },
     "write one": {
@@ -244,6 +248,13 @@ def command_line() -> argparse.ArgumentParser:
 
     replay = command("replay", _replay, _EXIT_CODES)
     replay.add_argument("id", metavar="ID", help="id of the case, as the report shows it")
+
+    from schedproof.submission.options import RUN_OPTIONS, SUBMIT_OPTIONS
+
+    submit = command("submit", _submit, _EXIT_CODES)
+    submit.add_argument("candidate", nargs="?", metavar="CANDIDATE", help=CANDIDATE_HELP)
+    add_options(submit.add_argument, prefix="", options=SUBMIT_OPTIONS)
+    add_options(submit.add_argument_group("of the run in the cluster").add_argument, prefix="", options=RUN_OPTIONS)
 
     bench = command("bench", _bench, _BENCH_EXIT_CODES)
     bench.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
@@ -369,6 +380,12 @@ def _bench(arguments: argparse.Namespace) -> int:
     from schedproof.cli.bench import run_benchmarks
 
     return run_benchmarks(arguments)
+
+
+def _submit(arguments: argparse.Namespace) -> int:
+    from schedproof.submission.command import submit
+
+    return submit(arguments, say)
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

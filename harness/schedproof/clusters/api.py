@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from urllib.parse import urlencode
 
 from schedproof.foundation.errors import HostError, SchedproofError
@@ -258,9 +258,12 @@ class Api:
         query |= {"watch": "1", "resourceVersion": resource_version, "allowWatchBookmarks": "true"}
         return Watch(self._call("GET", self.path(resource, namespace), query=query, seconds=86_400))
 
-    def log(self, namespace: str, pod: str, **query: str) -> Stream:
-        """Stream the log of a pod's container; with `follow="true"`, until the container ends."""
-        return Stream(self._call("GET", self.path("pods", namespace, pod, "log"), query=query, seconds=86_400))
+    def log(self, namespace: str, pod: str, silent: float = 86_400, /, **query: str) -> Stream:
+        """Stream the log of a pod's container; with `follow="true"`, until the container ends.
+
+        `silent`: the seconds without output after which the stream breaks, as it does if the connection is lost.
+        """
+        return Stream(self._call("GET", self.path("pods", namespace, pod, "log"), query=query, seconds=silent))
 
     def forward(self, method: str, path: str, body: bytes, content_type: str) -> tuple[int, str, bytes]:
         """Send a request as it is, and return the response's status, content type and body.
@@ -283,12 +286,20 @@ class Api:
 
     def attach(self, namespace: str, pod: str) -> Attached:
         """Connect to the standard input and output of a pod's container."""
+        return self._connected(self.path("pods", namespace, pod, "attach"), [("stdin", "true"), ("stdout", "true")])
+
+    def execute(self, namespace: str, pod: str, container: str, command: Sequence[str]) -> Attached:
+        """Start a command in a pod's container, and connect to its output and its errors."""
+        query = [("container", container), ("stdout", "true"), ("stderr", "true")]
+        query += [("command", argument) for argument in command]
+        return self._connected(self.path("pods", namespace, pod, "exec"), query)
+
+    def _connected(self, path: str, query: Sequence[tuple[str, str]]) -> Attached:
         from kubernetes.stream.ws_client import create_websocket
         from websocket import WebSocketBadStatusException, WebSocketException
 
-        path = self.path("pods", namespace, pod, "attach")
         headers = {"authorization": self._authorization(), "sec-websocket-protocol": _CHANNELS}
-        url = f"ws{self.url.removeprefix('http')}{path}?stdin=true&stdout=true"
+        url = f"ws{self.url.removeprefix('http')}{path}?{urlencode(query)}"
         try:
             return Attached(create_websocket(self._client.configuration, url, headers))  # type: ignore[no-untyped-call]
         except WebSocketBadStatusException as error:
@@ -296,7 +307,7 @@ class Api:
         except (WebSocketException, OSError) as error:
             raise UnreachableError(
                 f"no connection to a pod through the apiserver at {self.url} (GET {path}): {error}",
-                remedy="check that `kubectl attach` works: a proxy in between must permit WebSockets",
+                remedy="check that `kubectl attach` and `kubectl exec` work: a proxy in between must permit WebSockets",
             ) from error
 
     def _json(self, verb: str, path: str, body: Any = None, **options: Any) -> Manifest:
@@ -334,7 +345,7 @@ class Api:
 
 
 _CHANNELS = "v4.channel.k8s.io"
-_INPUT, _OUTPUT, _STATUS = b"\x00", b"\x01", b"\x03"
+_INPUT, _OUTPUT, _ERRORS, _STATUS = b"\x00", b"\x01", b"\x02", b"\x03"
 """The first byte of a frame of an attached container (apimachinery: pkg/util/remotecommand)."""
 
 _AUDIT_ERRORS = "apiserver_audit_error_total{"
@@ -368,7 +379,8 @@ class Stream:
 
 
 class Attached:
-    """A connection to the standard input and output of a container; the kubelet closes the input with it.
+    """A connection to the standard input and output of a container or of a command in it; the kubelet closes the input
+    with it.
 
     With `stdinOnce`, that is the end of the container's input.
     """
@@ -401,6 +413,32 @@ class Attached:
                 self._pending += data[1:]
         line, _, self._pending = self._pending.partition(b"\n")
         return line + b"\n"
+
+    def copy(self, file: BinaryIO) -> None:
+        """Write its output to a file until it ends.
+
+        Raises:
+            UnreachableError: the connection is lost before, or nothing comes for 30 s.
+            HostError: it fails; quotes its errors.
+        """
+        errors = b""
+        while True:
+            try:
+                frame = self._socket.recv()
+            except self._ended as error:
+                raise UnreachableError(f"the connection to a container is lost: {error}") from error
+            data = frame if isinstance(frame, bytes) else frame.encode()
+            if not data:
+                raise UnreachableError("the connection to a container is closed")
+            if data[:1] == _OUTPUT:
+                file.write(data[1:])
+            elif data[:1] == _ERRORS:
+                errors += data[1:]
+            elif data[:1] == _STATUS:
+                status = json.loads(data[1:])
+                if status.get("status") != "Success":
+                    raise HostError(f"{status.get('message')}: {errors.decode(errors='replace').strip()}")
+                return
 
     def close(self) -> None:
         with contextlib.suppress(*self._ended):

@@ -56,6 +56,10 @@ CALL_RECORDED = Deadline("call recorded", 1, "an extender responds to bind milli
 WEBHOOK_CALLED = Deadline("webhook called", 90, "the apiserver's watch of webhooks delivers in milliseconds")
 POD_STARTED = Deadline("pod started", 120, "scheduling, a sandbox and a container take seconds, on a busy machine tens")
 POD_GONE = Deadline("pod gone", 120, "a kubelet ends a container within its grace period, and then tells the apiserver")
+RECONNECTED = Deadline("reconnected", 600, "a laptop that sleeps, or a network that changes, is back in minutes")
+SUBMISSION_GONE = Deadline(
+    "submission gone", 300, "a run that is ended removes what it created, within its grace period"
+)
 WORKER_GONE = Deadline("worker gone", 180, "a worker closes its cluster: seconds, or tens of them on kind")
 LOG_COMPLETE = Deadline("log complete", 20, "a kubelet ends the stream of a log moments after its container")
 CONTAINER_MADE = Deadline("container made", 120, "Docker copies some hundred MB for each node of a kind cluster")

@@ -10,6 +10,7 @@ from typing import Any
 from schedproof.binaries.resolve import explicit_binaries
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import PluginSpec
+from schedproof.clusters.existing.access import in_cluster
 from schedproof.clusters.kinds import KINDS
 from schedproof.deploy.install import require_served
 from schedproof.deploy.plugin_build.own_pins import minor_of
@@ -166,6 +167,13 @@ class RunRequest:
                 f"{candidate.path}: {candidate.name} runs already (spec.attached), which none does in a cluster that "
                 f"the run starts (--cluster {self.settings.kind.name})",
                 remedy=f"name the cluster in which it runs: --cluster {' or '.join(fitting)} --kubeconfig FILE",
+            )
+
+        in_pod = in_cluster() and self.settings.kind.attaches and self.settings.kubeconfig is None
+        if in_pod and candidate.kind != "attached" and self.settings.deployed == "process":
+            raise UsageError(
+                f"{candidate.path}: in the pod of a cluster, {candidate.name} cannot run as a process of the harness",
+                remedy="--deploy pod, with an image of the candidate (spec.image.ref)",
             )
 
     def _check_claims(self, candidate: Candidate) -> None:

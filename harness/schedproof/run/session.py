@@ -10,6 +10,7 @@ import time
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import PluginSpec
 from schedproof.clusters.cluster import Cluster
+from schedproof.clusters.existing.access import in_cluster
 from schedproof.clusters.targets import build_targets_server
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
 from schedproof.deploy.plugin_build.program import program_of
@@ -119,7 +120,8 @@ class Session:
 
     def _compile(self, candidate: Candidate, cluster: Cluster) -> None:
         """Build all that it may need, so that the time is reported separately from attaching."""
-        if isinstance(candidate.spec, PluginSpec) and not candidate.spec.stock:
+        # In a pod nothing is compiled, and the plugin's own image is all that there is of it.
+        if isinstance(candidate.spec, PluginSpec) and not candidate.spec.stock and not in_cluster():
             begin = time.monotonic()
             scheduler_binary(candidate.spec, name=candidate.name, kubernetes=cluster.kubernetes, progress=self.progress)
             self.result.timings[f"build {candidate.name}"] = time.monotonic() - begin

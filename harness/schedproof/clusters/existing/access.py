@@ -1,8 +1,9 @@
-"""Access to a cluster by a user's kubeconfig."""
+"""Access to a cluster by a user's kubeconfig, or by the ServiceAccount of the pod that this process runs in."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,12 @@ import yaml
 from schedproof.clusters.api import Api
 from schedproof.clusters.node_backup import NotingApi
 from schedproof.foundation.errors import UsageError
+
+_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""The files of a pod's ServiceAccount."""
+
+IN_CLUSTER = "in-cluster"
+"""Stands for the name of a context: the ServiceAccount of this process's pod."""
 
 _LINE = ("insecure-skip-tls-verify", "tls-server-name", "proxy-url")
 
@@ -43,11 +50,16 @@ class Access:
         }  # fmt: skip
 
 
-def read_access(kubeconfig: Path, context: str, scratch: Path) -> Access:
+def in_cluster() -> bool:
+    """Whether this process runs in a pod of a cluster, with the credentials of its ServiceAccount."""
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and (_ACCOUNT / "token").is_file()
+
+
+def read_access(kubeconfig: Path | None, context: str, scratch: Path) -> Access:
     """Read a kubeconfig with the kubernetes client's loader, which supports exec plugins and all other credentials.
 
     Args:
-        kubeconfig: the file.
+        kubeconfig: the file; None: the credentials of this pod's ServiceAccount (see `in_cluster`).
         context: a name in the file; "" for the current context.
         scratch: a folder for data inside the file that is needed as files.
 
@@ -57,6 +69,8 @@ def read_access(kubeconfig: Path, context: str, scratch: Path) -> Access:
     from kubernetes.client import Configuration
     from kubernetes.config import ConfigException, load_kube_config
 
+    if kubeconfig is None:
+        return _own_account()
     document, contexts, chosen = _contexts(kubeconfig, context)
     configuration: Any = Configuration()
     try:
@@ -76,6 +90,20 @@ def read_access(kubeconfig: Path, context: str, scratch: Path) -> Access:
         {name: cluster[name] for name in _LINE if name in cluster},
         lambda: configuration.get_api_key_with_prefix("BearerToken") or "",
         _path(configuration.cert_file), _path(configuration.key_file),
+    )  # fmt: skip
+
+
+def _own_account() -> Access:
+    from kubernetes.client import Configuration
+    from kubernetes.config import load_incluster_config
+
+    configuration: Any = Configuration()
+    load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+    return Access(
+        IN_CLUSTER, configuration.host, _path(configuration.ssl_ca_cert), {},
+        # The kubelet writes another token before one expires; the loader reads it again.
+        lambda: configuration.get_api_key_with_prefix("BearerToken") or "",
+        None, None,
     )  # fmt: skip
 
 

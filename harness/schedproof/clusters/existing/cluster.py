@@ -25,7 +25,7 @@ from schedproof.clusters.existing.survey import (
     require_prometheus,
     survey,
 )
-from schedproof.clusters.existing.sweep import RUN, sweep
+from schedproof.clusters.existing.sweep import RUN, SUBMISSION, sweep
 from schedproof.clusters.node_backup import NotingApi
 from schedproof.clusters.run_lease import RunLease
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
@@ -88,7 +88,8 @@ class ExistingCluster:
         self.timings["total"] = time.monotonic() - begin
 
     def _start(self, binaries: Callable[[str], Mapping[str, Path]], logs: Path, *, readings: bool) -> None:
-        sandbox = Sandbox()
+        # The container of a pod may create no namespaces, and ends with all that is in it.
+        sandbox = Sandbox(namespaces=self._options.kubeconfig is not None)
         self._closing.callback(sandbox.close)
         self._access = read_access(self._options.kubeconfig, self._options.context, sandbox.scratch)
         self._user = self._access.api({RUN: self._run})
@@ -232,7 +233,7 @@ class ExistingCluster:
 
 
 def clean_existing(kubeconfig: Path, context: str) -> list[str]:
-    """Remove what interrupted runs have left in a cluster; return what it was.
+    """Remove what interrupted runs have left in a cluster, and all runs that were submitted to it; return what it was.
 
     Raises:
         SchedproofError: the cluster cannot be reached, or a live run uses it.
@@ -241,7 +242,7 @@ def clean_existing(kubeconfig: Path, context: str) -> list[str]:
         access = read_access(kubeconfig, context, sandbox.scratch)
         user = access.api()
         with explaining_refusals(access), contextlib.closing(RunLease(user, "schedproof clean")):
-            return sweep(user)
+            return [*sweep(user), *sweep(user, SUBMISSION)]
 
 
 def _require_free(api: Api, prefix: str) -> None:

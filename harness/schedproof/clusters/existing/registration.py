@@ -36,9 +36,10 @@ def _start(
 
     assert logs is not None
     described = _described(options)
-    check_kubeconfig(described.kubeconfig, described.context)
+    if described.kubeconfig is not None:
+        check_kubeconfig(described.kubeconfig, described.context)
     with progress.step(
-        f"connecting to the cluster in {options.kubeconfig}",
+        f"connecting to the cluster {f'in {options.kubeconfig}' if options.kubeconfig else 'of this pod'}",
         why="one run at a time; leftovers of an earlier run are removed first",
     ):
         return ExistingCluster(
@@ -53,7 +54,6 @@ def _described(options: ClusterOptions) -> ExistingOptions:
     from schedproof.clusters.existing.hosting import PYTHON
     from schedproof.clusters.existing.survey import DEFAULT_PREFIX, ExistingOptions
 
-    assert options.kubeconfig is not None
     return ExistingOptions(
         options.kubeconfig, options.prometheus or "", options.context or "",
         options.namespace_prefix or DEFAULT_PREFIX, options.allow_node_changes, options.audit_log,
@@ -90,9 +90,19 @@ def _surveyed(options: ClusterOptions) -> Iterator[Surveyed]:
 
 
 def _check(options: ClusterOptions) -> None:
+    from schedproof.clusters.existing.access import in_cluster
+
     SECRETS.learn({"": options.prometheus or ""})
-    if options.kubeconfig is None:
-        raise UsageError("--cluster existing needs --kubeconfig", remedy="--kubeconfig FILE: that of the cluster")
+    if options.kubeconfig is None and not in_cluster():
+        raise UsageError(
+            "--cluster existing needs --kubeconfig",
+            remedy="--kubeconfig FILE: that of the cluster. Only in a pod with a ServiceAccount it may be left out",
+        )
+    if options.kubeconfig is None and options.context:
+        raise UsageError(
+            "--context needs --kubeconfig, the file that has this context",
+            remedy="add --kubeconfig FILE, or leave out --context",
+        )
     if options.audit_log is not None and not options.audit_log.is_file():
         raise UsageError(
             f"--audit-log {options.audit_log}: the file does not exist",

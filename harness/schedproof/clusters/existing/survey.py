@@ -36,13 +36,14 @@ ADDED_BY: Mapping[str, str] = {
 class ExistingOptions:
     """The user's description of the cluster.
 
+    `kubeconfig` is None for the cluster of the pod that this process runs in.
     `prometheus` is "" if it is looked for in the cluster, or if no candidate of the run needs readings.
     `callback_address` is this machine's as the apiserver and pods reach it, or "" if they do not; `audit_log` is the
     apiserver's audit log, read while it grows. `allow_load`: bytes per second that a node may get; None: no load.
     `registry`: where images are pushed to; "": nowhere. `own_scheduler`: whether the user names a kube-scheduler.
     """
 
-    kubeconfig: Path
+    kubeconfig: Path | None
     prometheus: str = ""
     context: str = ""
     namespace_prefix: str = DEFAULT_PREFIX
@@ -126,7 +127,8 @@ def require_prometheus(options: ExistingOptions, services: Sequence[str]) -> Non
 def touched(options: ExistingOptions, access: Access) -> list[str]:
     """Return what a run may create, change and delete in the cluster, a sentence each."""
     prefix = options.namespace_prefix
-    clean = f"schedproof clean --kubeconfig {options.kubeconfig} --context {access.context}"
+    given = f"{options.kubeconfig} --context {access.context}" if options.kubeconfig else "FILE"
+    clean = f"schedproof clean --kubeconfig {given}"
     nodes = "it labels, taints and cordons nodes, adds Node objects without a machine, and undoes all of it"
     return [
         f"it creates the namespaces {prefix} and {prefix}-*, and objects in them",

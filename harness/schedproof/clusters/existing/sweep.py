@@ -14,6 +14,10 @@ from schedproof.foundation.waiting import NotYet, wait_for
 RUN = "schedproof.dev/run"
 """The label of every object that a run creates in an existing cluster; its value is the run's id."""
 
+SUBMISSION = "schedproof.dev/submission"
+"""The label of what `schedproof submit` creates; its value is the submission's name. A run in the cluster leaves it
+alone: its own pod has it."""
+
 # Webhooks first, because they would delay the rest; rights last, because a candidate that still runs needs them.
 _RESOURCES = (
     "validatingwebhookconfigurations", "mutatingwebhookconfigurations", "nodes", "namespaces", "priorityclasses",
@@ -22,34 +26,40 @@ _RESOURCES = (
 )  # fmt: skip
 
 
-def sweep(api: Api) -> list[str]:
-    """Remove all objects with the label `RUN`, of any run, and restore all nodes with a recorded state.
+_OF_SUBMISSIONS = ("namespaces", "rolebindings", "roles", "clusterrolebindings", "clusterroles")
+
+
+def sweep(api: Api, label: str = RUN) -> list[str]:
+    """Remove all objects with a label, of any run, and restore all nodes with a recorded state.
 
     Args:
         api: must not use an identity that is removed.
+        label: `RUN` or `SUBMISSION`; or one of these with a value, as `KEY=VALUE`.
 
     Returns:
         What was removed or restored, for example `namespaces/schedproof`, once all of it is gone.
     """
-    done = [f"nodes/{node} (restored)" for node in _restore_nodes(api)]
-    for resource in _RESOURCES:
-        for item in _marked(api, resource):
+    submitted = label.partition("=")[0] == SUBMISSION
+    done = [] if submitted else [f"nodes/{node} (restored)" for node in _restore_nodes(api)]
+    resources = _OF_SUBMISSIONS if submitted else _RESOURCES
+    for resource in resources:
+        for item in _marked(api, resource, label):
             if resource == "namespaces":
                 _empty(api, item["metadata"]["name"])
             api.delete_if_there(resource, item["metadata"]["name"], item["metadata"].get("namespace", ""))
             done.append(f"{resource}/{item['metadata']['name']}")
 
     def gone() -> None:
-        for resource in _RESOURCES:
-            if left := [item["metadata"]["name"] for item in _marked(api, resource)]:
+        for resource in resources:
+            if left := [item["metadata"]["name"] for item in _marked(api, resource, label)]:
                 raise NotYet(f"{resource} {', '.join(left)}")
 
     wait_for(gone, SWEPT, what="objects of runs to be gone", poll=0.2)
     return done
 
 
-def _marked(api: Api, resource: str) -> list[Manifest]:
-    return list(api.list(resource, labelSelector=RUN)["items"])
+def _marked(api: Api, resource: str, label: str) -> list[Manifest]:
+    return list(api.list(resource, labelSelector=label)["items"])
 
 
 def _empty(api: Api, namespace: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import AttachedSpec
 from schedproof.candidate.surroundings import RbacSpec
+from schedproof.clusters.existing.access import in_cluster
 
 RESTART_ATTACHED = "restart-attached"
 """The capability of a cluster whose user permits that the pods of a running scheduler are deleted."""
@@ -17,6 +18,7 @@ _NOT_OURS = "the harness does not start this scheduler, so {}"
 _UNSEEN = "its pods are not known: name them by spec.attached.workload or spec.attached.selector"
 
 
+_IN_POD = "the run is in a pod, where no candidate can be started on other configurations"
 _FAR = "its pods do not reach this machine, so {}: --callback-address ADDRESS"
 
 
@@ -30,9 +32,10 @@ def withheld(candidate: Candidate, capabilities: Collection[str], deploy: str) -
     """
     spec = candidate.spec
     if not isinstance(spec, AttachedSpec):
+        within = {"configure-candidate": _IN_POD} if in_cluster() else {}
         if deploy != "pod" or "hold-bindings" in capabilities:
-            return {}
-        return {
+            return within
+        return within | {
             "scripted-metrics": _FAR.format("its readings cannot be chosen"),
             "tap-candidate": _FAR.format("its calls do not lead through a proxy"),
         }

@@ -159,11 +159,15 @@ class Process:
 class Sandbox:
     """Start, watch and end processes inside fresh PID and mount namespaces.
 
+    Args:
+        namespaces: whether to create these. Without them, nothing can be `contained`, and what its processes have
+            forked ends with the harness's own PID namespace: that of a container, for example.
+
     Raises:
         HostError: the machine does not allow it; says what is missing and what to do.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, namespaces: bool = True) -> None:
         self.changed = threading.Condition()
         self._replies: dict[int, dict[str, Any]] = {}
         self._processes: dict[int, Process] = {}
@@ -179,7 +183,15 @@ class Sandbox:
         with theirs:
             # Its own session: Ctrl-C on the terminal reaches the harness alone, which then closes us.
             self._outer = subprocess.Popen(
-                (sys.executable, "-I", "-S", str(_INIT), str(theirs.fileno()), tempfile.gettempdir()),
+                (
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    str(_INIT),
+                    str(theirs.fileno()),
+                    tempfile.gettempdir(),
+                    *(() if namespaces else ("here",)),
+                ),
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,

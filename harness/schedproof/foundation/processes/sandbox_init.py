@@ -4,6 +4,7 @@ The outer half of this script enters fresh namespaces and forks; the inner half 
 new PID namespace. It starts what the harness asks for and reports what ends. When the harness goes
 away, however it goes, the control socket reads end-of-file: process 1 ends everything, removes
 the scratch directory and exits, and the kernel reclaims the namespaces with all that is in them.
+With the argument `here` it enters none: it ends the process groups of its commands, and no command can be contained.
 
 Protocol, one JSON object per packet of a SOCK_SEQPACKET socket pair:
   to us: {"id", "op": "spawn", "argv", "env", "cwd", "log", "fds": [target numbers], "netns": bool,
@@ -260,8 +261,10 @@ class GrowingLog:
 class Init:
     """Process 1: it reaps children, starts processes, and is the last process to end."""
 
-    def __init__(self, control: socket.socket, parent_directory: str) -> None:
+    def __init__(self, control: socket.socket, parent_directory: str, *, alone: bool) -> None:
         self.control = control
+        self.alone = alone
+        """Whether all other processes of its PID namespace are its own."""
         # TMPDIR is the harness's; the name is what `schedproof clean` looks for.
         self.scratch = tempfile.mkdtemp(prefix="schedproof-", dir=parent_directory)
         # Held as long as we live: a scratch directory with no holder is what a power cut left.
@@ -391,8 +394,9 @@ class Init:
                     self.send({"id": request["id"]})
 
     def end(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGKILL)
+        for pid in (-1,) if self.alone else map(int.__neg__, self.logs):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         while True:
             try:
                 os.waitpid(-1, 0)
@@ -403,11 +407,11 @@ class Init:
 
 def main() -> int:
     control = socket.socket(fileno=int(sys.argv[1]))
-    parent_directory = sys.argv[2]
+    parent_directory, alone = sys.argv[2], "here" not in sys.argv[3:]
     os.set_inheritable(control.fileno(), False)
     step = "start"
     try:
-        for entered in enter_namespaces(as_root=os.geteuid() == 0):
+        for entered in enter_namespaces(as_root=os.geteuid() == 0) if alone else ():
             step = entered
     except OSError as error:
         control.sendall(json.dumps({"failed": str(error), "step": step}).encode())
@@ -421,8 +425,9 @@ def main() -> int:
     end_with_parent(signal.SIGKILL)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    mount_proc()
-    init = Init(control, parent_directory)
+    if alone:
+        mount_proc()
+    init = Init(control, parent_directory, alone=alone)
     try:
         init.serve()
     except (BrokenPipeError, ConnectionResetError):
