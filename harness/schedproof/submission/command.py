@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from schedproof.foundation.console import tell
 from schedproof.foundation.errors import HostError, UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
 from schedproof.foundation.private import new_results, remove_empty
+from schedproof.foundation.processes.sandbox import Sandbox
 from schedproof.run.folders import require_space
 from schedproof.run.launch import check
 from schedproof.run.options import OPTIONS, given
@@ -60,8 +60,9 @@ def submit(arguments: argparse.Namespace, say: Callable[[str], object]) -> int:
 
 @contextlib.contextmanager
 def _connected(arguments: argparse.Namespace) -> Iterator[Api]:
-    with tempfile.TemporaryDirectory() as scratch:
-        access = read_access(arguments.kubeconfig, arguments.context or "", Path(scratch))
+    # Its scratch directory, for credentials, goes also after SIGKILL.
+    with contextlib.closing(Sandbox(namespaces=False)) as sandbox:
+        access = read_access(arguments.kubeconfig, arguments.context or "", sandbox.scratch)
         with explaining_refusals(access):
             yield access.api()
 
