@@ -16,6 +16,7 @@ import pydantic
 
 from schedproof.candidate.descriptor.descriptor import Implementation
 from schedproof.candidate.profiles import PROFILES, profile_of
+from schedproof.clusters.kinds import KINDS
 from schedproof.documents.reading import adapter
 from schedproof.foundation.errors import UsageError
 from schedproof.history.acts import Run
@@ -166,7 +167,9 @@ def _reproduce(tested: CandidateResult, run: Run) -> str:
     """The command, with the options that the evidence shows."""
     cluster, tried = run.cluster, tuple(verdict.clause for verdict in tested.verdicts)
     selection = dataclasses.replace(tested, selected=tried, of_all_shards=()).selection
-    options = [] if cluster.name == "existing" else [f"--kubernetes={cluster.minor}", f"--nodes={len(cluster.nodes)}"]
+    values = {"kubernetes": cluster.minor, "nodes": str(len(cluster.nodes))}
+    kind = KINDS.get(cluster.name)
+    options = [f"--{name}={value}" for name, value in values.items() if kind is not None and name in kind.options]
     return shlex.join(
         ["schedproof", "run", ".", f"--cluster={cluster.name}", *options, *selection, f"--seed={run.seed}"]
     )
