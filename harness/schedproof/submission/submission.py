@@ -161,10 +161,9 @@ class Submission:
             )
             for chunk in stream.chunks():
                 *lines, pending = (pending + chunk).split(b"\n")
-                for number, line in enumerate(lines, number + 1):  # noqa: B020
-                    if number > self._printed:
-                        say(line.decode(errors="replace"))
-                        self._printed = number
+                for line in lines:
+                    number += 1
+                    self._say(line, number, say)
         except (HTTPError, UnreachableError):
             return False
         except ApiError as error:
