@@ -6,7 +6,7 @@ call goes on where it was, and an interrupted run too (`--resume`). What a proxy
 around.
 
 Each run adds a line to fixtures/field/results.jsonl. The page is written from the lines of the versions that are
-pinned now; a clause that had several outcomes is told as such. A failure is published as a finding once field.yaml
+pinned now; a clause with several outcomes has all of them in it. A failure is published as a finding once field.yaml
 says of it what happens, where the cause is, how it is reproduced with kubectl alone, and who is right. Until then the
 page lists it as not yet understood.
 

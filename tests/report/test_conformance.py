@@ -167,7 +167,7 @@ def test_other_evidence_is_refused(of_run: tuple[Path, Path, Document], tmp_path
 
 
 def test_a_forged_report_with_its_digest_is_refused(of_run: tuple[Path, Path, Document]) -> None:
-    """Whoever forges evidence and digests gets other verdicts, which are judged again."""
+    """The evidence is judged again: once it is changed, its verdicts differ from those of the report."""
     folder, file, document = of_run
     history = folder / "candidates" / "quiet" / FILE
     history.write_text(history.read_text().replace('"ghost"', '"node-1"'))

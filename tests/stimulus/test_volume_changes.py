@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from schedproof.clusters import objects
 from schedproof.clusters.api import ApiError
 from schedproof.foundation.deadlines import OBJECT_GONE, VOLUME_READY
 from schedproof.foundation.errors import DeadlineExceededError
@@ -115,7 +116,7 @@ def test_what_is_in_use_is_waited_for(world: World, volumes: VolumeChanges) -> N
 
 def test_what_stays_in_use_is_said(world: World, volumes: VolumeChanges, monkeypatch: pytest.MonkeyPatch) -> None:
     protect(world)
-    monkeypatch.setattr(changes, "OBJECT_GONE", dataclasses.replace(OBJECT_GONE, seconds=0.0))
+    monkeypatch.setattr(objects, "OBJECT_GONE", dataclasses.replace(OBJECT_GONE, seconds=0.0))
     volumes.claim("fast")
     with pytest.raises(DeadlineExceededError, match="it is still there"):
         volumes.undo()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import statistics
 from collections.abc import Iterator, Sequence
@@ -29,6 +28,7 @@ from schedproof.benchmark.results import (
 )
 from schedproof.benchmark.round import Round
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
+from schedproof.foundation.processes import machine
 
 
 def bench_document(
@@ -128,8 +128,8 @@ def pod_rows(rounds: Sequence[Round]) -> Iterator[list[Any]]:
 
 def _environment() -> MachineSummary:
     return MachineSummary(
-        cpu=_cpu(), cores=len(os.sched_getaffinity(0)), memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        kernel=platform.release(), python=platform.python_version(),
+        cpu=_cpu(), cores=machine.cores(), memory=machine.memory(), kernel=platform.release(),
+        python=platform.python_version(),
     )  # fmt: skip
 
 

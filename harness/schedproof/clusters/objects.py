@@ -14,6 +14,17 @@ from schedproof.foundation.waiting import NotYet, wait_for
 _CRD = "CustomResourceDefinition"
 
 
+def wait_gone(api: Api, resource: str, name: str, namespace: str = "") -> None:
+    """Wait until an object is gone. Finalizers keep an object in use until its controller removes them."""
+
+    def probe() -> None:
+        with contextlib.suppress(NotFound):
+            api.get(resource, name, namespace)
+            raise NotYet("it is still there")
+
+    wait_for(probe, OBJECT_GONE, what=f"{resource} {name} to be deleted", poll=0.1)
+
+
 class AppliedObjects:
     """Applied objects, of which `remove` removes exactly those that were created here.
 

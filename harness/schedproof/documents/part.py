@@ -24,6 +24,12 @@ def optional(default: Any, **schema: Any) -> Any:
     return pydantic.Field(default, exclude_if=lambda value: value == default, json_schema_extra=schema or None)
 
 
+def first_wrong(error: pydantic.ValidationError) -> str:
+    """The first field of a document that is wrong, and why."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'the file'}: {first['msg']}"
+
+
 def replace_infinite(value: Any, instead: Callable[[float], str | None]) -> Any:
     """Replace NaN and infinities in a document, which JSON cannot represent."""
     if isinstance(value, dict):

@@ -71,7 +71,7 @@ def load_records(folder: Path) -> Sequence[Record]:
                 break
             raise UsageError(f"{path}:{number}: not a record: {error}", remedy=_DAMAGED) from error
     if not found or found[0]["kind"] != acts.Run.kind or found[0].get("schema") != SCHEMA:
-        raise UsageError(f"{path}: not a history of schema {SCHEMA}", remedy="judge it with the version that wrote it")
+        raise _other_schema(path)
     records: list[Record] = []
     for number, fields in enumerate(found, 1):
         try:
@@ -84,6 +84,10 @@ def load_records(folder: Path) -> Sequence[Record]:
                 f"{path}:{number}: a damaged record of kind {fields['kind']}: {error}", remedy=_DAMAGED
             ) from error
     return records
+
+
+def _other_schema(path: Path) -> UsageError:
+    return UsageError(f"{path}: not a history of schema {SCHEMA}", remedy="judge it with the version that wrote it")
 
 
 def load_first(folder: Path) -> acts.Run:
@@ -100,7 +104,7 @@ def load_first(folder: Path) -> acts.Run:
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path}: {error}", remedy=_DAMAGED) from error
     if not isinstance(found, acts.Run) or found.version != SCHEMA:
-        raise UsageError(f"{path}: not a history of schema {SCHEMA}", remedy="judge it with the version that wrote it")
+        raise _other_schema(path)
     return found
 
 

@@ -22,7 +22,7 @@ from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.rulings.timeline import log_tails, timeline
 from schedproof.judge.shown import Shown
 from schedproof.judge.symptoms import symptoms
-from schedproof.judge.verdict import JUDGE_RAISED, Finding, Outcome, Verdict, invalid
+from schedproof.judge.verdict import JUDGE_RAISED, OUTDATED, Finding, Outcome, Verdict, invalid
 
 
 def applies(clause: Clause, claims: Claims, cluster: RunCluster) -> Verdict | None:
@@ -143,7 +143,7 @@ def _beside_exclusion(history: History, verdict: Verdict) -> Verdict:
         return verdict.model_copy(update={"outcome": "excluded", "summary": summary})
     if verdict.outcome == "passed":
         summary = f"holds, but candidate.yaml excludes it ({exclusion.reason}): remove the exclusion"
-        return verdict.model_copy(update={"summary": summary, "code": "outdated-exclusion", "stale": True})
+        return verdict.model_copy(update={"summary": summary, "code": OUTDATED, "stale": True})
     return verdict
 
 

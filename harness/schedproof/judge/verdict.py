@@ -16,6 +16,9 @@ from schedproof.judge.evidence import Evidence
 JUDGE_RAISED = "judge-raised"
 """The code of a clause that a bug of its judge leaves unproved."""
 
+OUTDATED = "outdated-exclusion"
+"""The code of a clause that passes, and that candidate.yaml excludes."""
+
 Level = Literal["required", "recommended"]
 Outcome = Literal["passed", "failed", "excluded", "not-claimed", "skipped", "invalid"]
 

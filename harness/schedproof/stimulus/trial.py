@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import platform
 import time
 from collections import Counter
@@ -25,6 +24,7 @@ from schedproof.daemons.scheduler import Scheduler, start_scheduler
 from schedproof.deploy.attached.withheld import withheld
 from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.private import make_private
+from schedproof.foundation.processes import machine
 from schedproof.history.acts import Habit, Noted, PodCreated, Rights, Run, RunCandidate, RunCluster, ShownSeen, Users
 from schedproof.history.history import History
 from schedproof.history.observations import KeptWaiting
@@ -228,8 +228,8 @@ class Trial:
             },
             machine={
                 "architecture": platform.machine(),
-                "processors": len(os.sched_getaffinity(0)),
-                "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+                "processors": machine.cores(),
+                "memory": machine.memory(),
                 "kernel": platform.release(),
             },
             users=Users(

@@ -67,19 +67,15 @@ def to_publish(request: RunRequest, release: str | None) -> RunRequest:
         UsageError: the candidate does not say what it is.
     """
     from schedproof.candidate.descriptor.descriptor import is_fixed
+    from schedproof.report.conformance.writing import stated
 
     (candidate,) = request.candidates
-    about = candidate.implementation
-    if about is None or not (about.version or release):
-        missing = "what it is" if about is None else "its version"
-        raise UsageError(
-            f"{candidate.path}: does not say {missing}",
-            remedy="add metadata.implementation: {organization: ..., project: ..., url: ..., version: ...}; --release "
-            "VERSION names the version of one run",
-        )
     if release is not None and not is_fixed(release):
         raise UsageError(f"--release {release}: another version tomorrow", remedy="name a tag, a commit, or a digest")
-    about = dataclasses.replace(about, version=release or about.version)
+    about = candidate.implementation
+    if about is not None and release:
+        about = dataclasses.replace(about, version=release)
+    about = stated(about, str(candidate.path.parent))
     return dataclasses.replace(request, candidates=[dataclasses.replace(candidate, implementation=about)])
 
 

@@ -21,6 +21,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def memory() -> int:
+    """Bytes of memory in all."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 class Idleness:
     """The idle share of the machine's processors since this was made."""
 

@@ -51,10 +51,9 @@ def attestation(report: ConformanceReport) -> dict[str, Any]:
     Its subject is the evidence: a project that has an artifact adds that as another subject.
     """
     of = report.implementation
-    outcomes = {
-        "passed": [profile.name for profile in report.profiles if profile.result == "success"],
-        "warned": [profile.name for profile in report.profiles if profile.result == "partial"],
-        "failed": [profile.name for profile in report.profiles if profile.result == "failure"],
+    tests = {
+        f"{word.lower()}Tests": [profile.name for profile in report.profiles if profile.result == result]
+        for result, word in _RESULTS.items()
     }
     return {
         "_type": _STATEMENT,
@@ -66,7 +65,7 @@ def attestation(report: ConformanceReport) -> dict[str, Any]:
             "result": _RESULTS[overall(report)],
             "configuration": [{"name": "candidate.yaml", "digest": {"sha256": _hex(of.configuration)}}],
             "url": of.url,
-            **{f"{name}Tests": names for name, names in outcomes.items()},
+            **tests,
             "conformanceReport": report.as_dict(),
         },
     }

@@ -15,18 +15,18 @@ import yaml
 from schedproof import __version__
 from schedproof.candidate.descriptor.descriptor import is_fixed
 from schedproof.candidate.profiles import PROFILES, profile_of
+from schedproof.documents.part import first_wrong
 from schedproof.documents.problems import Problem
 from schedproof.documents.reading import raw
 from schedproof.documents.yaml_source import read_document
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.claimable import CLAIMABLE
+from schedproof.judge.verdict import OUTDATED
 from schedproof.report.conformance.document import ConformanceReport, Profile
 from schedproof.report.conformance.writing import catalogue_digest, conformance_report
 from schedproof.run.rejudge import rejudge
 
-OUTDATED = "outdated-exclusion"
-"""The code of a clause that passes, and is excluded."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LATER = datetime.timedelta(days=1)
 """How far ahead of this machine's clock a run may be dated."""
@@ -79,10 +79,8 @@ def load_conformance(path: Path) -> ConformanceReport:
             raise UsageError(f"{path}: {found[0].message}", remedy=found[0].fix)
         return ConformanceReport.model_validate(document)
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
         raise UsageError(
-            f"{path}: expected a ConformanceReport: {where}: {first['msg']}",
+            f"{path}: expected a ConformanceReport: {first_wrong(error)}",
             remedy="`schedproof run --conformance FILE` writes one; `schedproof schema conformance` describes it",
         ) from error
 

@@ -105,14 +105,23 @@ def _only(result: RunResult) -> CandidateResult:
     return next(iter(result.candidates.values()))
 
 
+def stated(about: Implementation | None, where: str) -> Implementation:
+    """What a candidate says it is; `where` it should say so.
+
+    Raises:
+        UsageError: it does not, or leaves out its version.
+    """
+    if about is None or not about.version:
+        missing = "what it is" if about is None else "its version"
+        raise UsageError(f"{where}: candidate.yaml does not say {missing}", remedy=_ADD)
+    return about
+
+
 def _implementation(run: Run, home: str) -> Implementation:
     found = None
     with contextlib.suppress(pydantic.ValidationError):
         found = adapter(Implementation).validate_python((run.candidate.model_extra or {}).get("implementation"))
-    if found is None or not found.version:
-        missing = "what it is" if found is None else "its version"
-        raise UsageError(f"{home}: candidate.yaml does not say {missing}", remedy=_ADD)
-    return found
+    return stated(found, home)
 
 
 def _given(exclusion: dict[str, Any]) -> dict[str, Any]:

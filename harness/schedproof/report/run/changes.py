@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pydantic
 
+from schedproof.documents.part import first_wrong
 from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import UsageError
 from schedproof.run.document import CandidateReport, CauseReport, Report
@@ -47,10 +48,8 @@ def load_report(path: Path) -> Report:
             f"{file}: {error.strerror}", remedy="name the folder of a run, or its report.json; a killed run has none"
         ) from error
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
         raise UsageError(
-            f"{file}: expected a report.json of a run: {where}: {first['msg']}",
+            f"{file}: expected a report.json of a run: {first_wrong(error)}",
             remedy="name the folder of a run; `schedproof judge DIR --report DIR` writes a new one",
         ) from error
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from schedproof.clusters.api import ApiError, NotFound
-from schedproof.foundation.deadlines import BUDGET_IN_FORCE, OBJECT_GONE, OBJECT_SHOWN
+from schedproof.clusters.api import ApiError
+from schedproof.clusters.objects import wait_gone
+from schedproof.foundation.deadlines import BUDGET_IN_FORCE, OBJECT_SHOWN
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import FILLER, owned_by, pod_manifest
@@ -41,13 +41,7 @@ class ObjectChanges:
     def namespace_again(self, full_name: str, labels: Mapping[str, str]) -> None:
         """Delete a namespace without pods, and create one of the same name with other labels."""
         self._api.delete("namespaces", full_name)
-
-        def gone() -> None:
-            with contextlib.suppress(NotFound):
-                self._api.get("namespaces", full_name)
-                raise NotYet("it is still there")
-
-        wait_for(gone, OBJECT_GONE, what=f"namespace {full_name} to be deleted", poll=0.1)
+        wait_gone(self._api, "namespaces", full_name)
         self._trial.surroundings.namespace(full_name, labels)
         self._trial.usable_time.let_pass(self._freshness)
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from schedproof.clusters.api import Manifest, NotFound
-from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, VOLUME_READY, Deadline
+from schedproof.clusters.objects import wait_gone
+from schedproof.foundation.deadlines import OBJECT_SHOWN, VOLUME_READY, Deadline
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.oracle.volumes import NO_PROVISIONER, SELECTED_NODE, is_bound
@@ -189,18 +190,8 @@ class VolumeChanges:
         while self._created:
             resource, name, namespace = self._created.pop()
             self._api.delete_if_there(resource, name, namespace)
-            self._await_removed(resource, name, namespace)
+            wait_gone(self._api, resource, name, namespace)
         return changed
-
-    def _await_removed(self, resource: str, name: str, namespace: str) -> None:
-        """Wait until an object is gone. Finalizers protect objects in use until their controllers remove them."""
-
-        def probe() -> None:
-            with contextlib.suppress(NotFound):
-                self._api.get(resource, name, namespace)
-                raise NotYet("it is still there")
-
-        wait_for(probe, OBJECT_GONE, what=f"{resource} {name} to be deleted", poll=0.1)
 
 
 def _local(node: str) -> Manifest:
