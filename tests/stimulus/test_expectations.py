@@ -181,6 +181,7 @@ def test_a_wait_ends_with_the_recording(world: World) -> None:
         world.expect.bound([pod])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("woken_by", ["waits", "filler"])
 def test_a_pod_for_which_room_is_kept_makes_way_for_one_that_fits(late: World, woken_by: str) -> None:
     """The other is bound once that pod is deleted, or already once any pod is: then nothing was kept for it."""
